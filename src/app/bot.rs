@@ -29,7 +29,7 @@ use countersign_conversation::{
         workers::{self, Advance, Workers},
     },
 };
-use countersign_core::{clock::Clock, ids::WorkerId};
+use countersign_core::{clock::Clock, draft::Drafting, ids::WorkerId};
 use countersign_graph::store::Store;
 use futures_util::future::join_all;
 use tokio::{
@@ -169,7 +169,8 @@ impl Bot {
             keys: keys.ring,
             times: shared::times(config),
         });
-        let shared = Shared { config, approvals: approvals.clone(), tasks: TaskTracker::new() };
+        let (tasks, drafting) = (TaskTracker::new(), Drafting::new(config.slack.streaming));
+        let shared = Shared { config, approvals: approvals.clone(), tasks, drafting };
 
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let channels = mail.iter().flat_map(|mail| mail.channels(&slack, &approvals.names)).collect();

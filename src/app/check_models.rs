@@ -202,6 +202,7 @@ fn question(
         answer_schema,
         max_tokens: 512,
         payer: Default::default(),
+        words: None,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use countersign_core::{cause, reply::Reply};
+use countersign_core::{cause, reply::Reply, status_line};
 use countersign_graph::{node::NodeError, store};
-use countersign_model::{Error, Model, Request, Response};
+use countersign_model::{Error, Model, Purpose, Request, Response, words::Words};
 use tracing::{error, warn};
 
 use super::state::AgentState;
@@ -38,6 +38,9 @@ impl ModelWithFallback {
         request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
+            if let Some(by) = state.turn.by.as_ref().filter(|_| self.model.is_remote()) {
+                status_line::begin_draft(by);
+            }
             let before = usage.nano_usd;
             let answer = self.answer(usage, request).await;
             state.cost = state.cost.saturating_add(usage.nano_usd - before);
@@ -64,6 +67,9 @@ impl ModelWithFallback {
     /// Sends a request to the model. An answer that is cut off is asked for once more, with more room.
     async fn answer(&self, usage: &mut StepUsage, request: &Request) -> Result<Response, Error> {
         let mut sent = self.for_model(request);
+        if let Some(words) = words_for(request) {
+            sent.to_mut().words = Some(words);
+        }
         let response = self.model.respond(&sent).await?;
         if !self.model.is_remote() {
             return Ok(response);
@@ -117,6 +123,13 @@ impl ModelWithFallback {
     pub(super) fn has_language_model(&self, state: &AgentState) -> bool {
         !state.turn.without_model && self.model.is_remote()
     }
+}
+
+/// Returns the receiver of the words of an answer to a person, if they are shown while they are written. What is checked
+/// afterwards is the whole answer, which takes the place of these words.
+fn words_for(request: &Request) -> Option<Words> {
+    let writer = status_line::writer().filter(|_| matches!(request.purpose, Purpose::Gather | Purpose::Respond))?;
+    Some(Words::to(move |so_far| writer.write(so_far)))
 }
 
 /// The usage of the model calls of one step.

@@ -201,6 +201,7 @@ pub(super) fn request(
         answer_schema: None,
         max_tokens: 1500,
         payer: Payer { person: state.turn.by.clone(), thread_cost: state.cost },
+        words: None,
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Slack {
     pub connections: u32,
     /// True to show the current work in Slack's own status line under a thread, if the workspace has this feature.
     pub native_status: bool,
+    /// True to show a language model's answer while it is written, where Slack can.
+    pub streaming: bool,
     /// True if the app is declared as an agent (`agent_view`, scope `assistant:write`). Slack then shows its own Stop
     /// button.
     pub agent_view: bool,

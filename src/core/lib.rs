@@ -5,6 +5,7 @@
 pub mod addresses;
 pub mod cause;
 pub mod clock;
+pub mod draft;
 pub mod emoji;
 pub mod hash;
 pub mod http_log;

@@ -51,6 +51,7 @@ pub async fn ask(model: &dyn Model, question: Question, within: Duration) -> Res
         answer_schema: Some(AnswerSchema { name: name.to_owned(), schema }),
         max_tokens,
         payer: Default::default(), // nobody asked for the answer to a mail
+        words: None,
     };
     let response = match tokio::time::timeout(within, model.respond(&request)).await {
         Ok(Ok(response)) => response,

@@ -24,6 +24,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use countersign_core::{
     clock::Clock,
+    draft::Drafting,
     ids::{ActionId, CommitId, GraphName, Slot, UserId},
     reply::Reply,
 };
@@ -93,6 +94,8 @@ pub struct Settings {
     pub status_every: Duration,
     /// The time after which the same status line is shown again.
     pub status_again: Duration,
+    /// Whether the draft of an answer is shown.
+    pub drafting: Drafting,
     /// The retry policy for a step that fails for a temporary reason.
     pub retry: RetryPolicy,
     /// Splits an answer that is too long for one message into several, in order.
@@ -125,6 +128,7 @@ impl Default for Settings {
             status_after: Duration::from_millis(800),
             status_every: Duration::from_secs(3),
             status_again: Duration::from_secs(90),
+            drafting: Drafting::default(),
             retry: RetryPolicy::default(),
             chunks: |reply| vec![reply],
         }

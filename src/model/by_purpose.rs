@@ -97,6 +97,7 @@ mod tests {
                 answer_schema: None,
                 max_tokens: 1,
                 payer: Default::default(),
+                words: None,
             };
             assert_eq!(model.respond(&request).await.unwrap().usage.model, name);
         }

@@ -27,6 +27,7 @@ pub mod prices;
 pub mod remote;
 mod schema;
 pub mod watched;
+pub mod words;
 
 use std::sync::Arc;
 
@@ -74,6 +75,8 @@ pub struct Request {
     pub max_tokens: u32,
     /// Who causes the call.
     pub payer: limits::Payer,
+    /// Receives the text of the answer while it is written, as far as the model streams it.
+    pub words: Option<words::Words>,
 }
 
 /// A constraint on tool calls.

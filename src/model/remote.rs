@@ -4,10 +4,10 @@
 //! request if that may help (`call`), also without what the model refuses (`learnt`). An [`Api`] converts requests, and
 //! its [`Assembly`] converts the events.
 //!
-//! The answer is streamed although it is shown only when complete, so that a stalled call is noticed after a quarter of
-//! its time limit, and repeated while the person is still waiting.
+//! The answer is always streamed, so that a stalled call is noticed after a quarter of its time limit, and repeated while
+//! the person is still waiting; and so that its words can be shown before it is complete ([`Request::words`]).
 
-use std::{fmt, marker::PhantomData, pin::pin, time::Duration};
+use std::{borrow::Cow, fmt, marker::PhantomData, pin::pin, time::Duration};
 
 use async_trait::async_trait;
 use eventsource_stream::Eventsource as _;
@@ -25,6 +25,7 @@ use crate::{
     call::{Call, Caller, Failure},
     learnt::{Change, Learnt},
     prices::{NANO, Price},
+    words::Words,
 };
 
 /// The maximum size of an answer, in bytes.
@@ -140,6 +141,9 @@ pub trait Assembly: Default + Send {
     /// [`Broken`] if there will be no answer.
     fn take_event(&mut self, event: &str) -> Result<bool, Broken>;
 
+    /// Returns the text so far, for people.
+    fn text(&self) -> Cow<'_, str>;
+
     /// Returns true if the answer is complete when the stream ends without a last event.
     fn is_complete(&self) -> bool {
         false
@@ -213,7 +217,8 @@ impl<A: Api> Remote<A> {
         let body = Some(body.as_bytes());
         let call = Call { url: &self.endpoint, accept: "text/event-stream", body, fault: A::fault };
         let max_silence = self.caller.max_silence();
-        let read = move |response| read::<A::Answer>(response, max_silence);
+        let words = request.words.as_ref();
+        let read = move |response| read::<A::Answer>(response, max_silence, words);
         let mut answer = self.caller.call(call, read).instrument(span).await;
         if let (Ok(answer), Some(price)) = (&mut answer, &self.settings.price) {
             answer.usage.nano_usd = Some(price.cost(&answer.usage));
@@ -294,7 +299,11 @@ pub(crate) fn parsed_arguments(arguments: &str) -> Option<Value> {
 }
 
 /// Reads an answer, which is a stream of events. Some servers send one event as the whole body instead.
-async fn read<T: Assembly>(response: reqwest::Response, max_silence: Duration) -> Result<Response, Failure> {
+async fn read<T: Assembly>(
+    response: reqwest::Response,
+    max_silence: Duration,
+    words: Option<&Words>,
+) -> Result<Response, Failure> {
     let mut received = 0;
     let bytes = response.bytes_stream().map(move |chunk| {
         let chunk = chunk.map_err(Failure::of_connection)?;
@@ -323,6 +332,9 @@ async fn read<T: Assembly>(response: reqwest::Response, max_silence: Duration) -
         };
         if answer.take_event(&event.data).map_err(Broken::into_failure)? {
             return answer.finish().map_err(Broken::into_failure);
+        }
+        if let Some(words) = words {
+            words.write(&answer.text());
         }
     }
 }

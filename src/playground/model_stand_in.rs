@@ -51,6 +51,7 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
         answer_schema: None,
         max_tokens: 0,
         payer: Default::default(),
+        words: None,
     };
     match rules.respond(&request).now_or_never() {
         Some(Ok(response)) if response.content.is_empty() => say("That is all."),

@@ -46,7 +46,7 @@ use super::{
 };
 
 /// The event type in the metadata of the bot's messages.
-const METADATA: &str = "countersign";
+pub(super) const METADATA: &str = "countersign";
 
 /// The time by which a search for a message starts earlier, in seconds, since clocks differ.
 const CLOCK_TOLERANCE_S: i64 = 300;
@@ -474,7 +474,7 @@ fn no_span() -> &'static Span {
     &NONE
 }
 
-fn ts(message: &Value) -> Result<MessageTs, Error> {
+pub(super) fn ts(message: &Value) -> Result<MessageTs, Error> {
     required_text(message, "/ts").map(MessageTs::from)
 }
 

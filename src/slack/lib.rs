@@ -37,6 +37,7 @@ mod signature;
 pub mod sink;
 pub mod socket_health;
 pub mod socket_intake;
+pub mod stream;
 pub mod token_health;
 
 use countersign_core::ids::DedupKey;

@@ -25,7 +25,7 @@ use countersign_conversation::{
         home::{self, Home},
     },
 };
-use countersign_core::{clock::Clock, ids::WorkerId};
+use countersign_core::{clock::Clock, draft::Drafting, ids::WorkerId};
 use countersign_graph::{
     action::ActionKind,
     definition::Graph,
@@ -49,6 +49,8 @@ pub(super) struct Shared<'a> {
     pub(super) approvals: Approvals,
     /// The tasks in progress, for draining.
     pub(super) tasks: TaskTracker,
+    /// Whether the drafts of answers are shown, which the engines and the sender have to agree on.
+    pub(super) drafting: Drafting,
 }
 
 impl Shared<'_> {
@@ -80,6 +82,7 @@ impl Shared<'_> {
                 step_timeout: workers.step_timeout,
                 settle_within,
                 status_after: workers.status_after,
+                drafting: self.drafting.clone(),
                 chunks: render::chunks,
                 ..Settings::default()
             },
@@ -96,6 +99,7 @@ impl Shared<'_> {
             slack: approvals.slack.clone(),
             channels,
             thread_status: ThreadStatus::new(approvals.slack.clone(), slack.native_status, slack.agent_view),
+            drafting: self.drafting.clone(),
             links: approvals.links.clone(),
             names: approvals.names.clone(),
             memories: approvals.memories.clone(),

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use countersign_core::{clock::Timestamp, reply::Text, status_line};
+use countersign_core::{
+    clock::Timestamp,
+    reply::Text,
+    status_line::{self, Progress},
+};
 use countersign_graph::action::{Decision, Outcome, Status, Verdict};
 use countersign_planner::control::Limits;
 use insta::assert_snapshot;
@@ -37,12 +41,12 @@ async fn a_plan_is_reported_by_its_events() {
 async fn the_status_line_says_which_step_is_in_hand() {
     let mut harness = Harness::with_rules();
     let (line, run) =
-        status_line::during("Reading your message…", harness.says("start Math Hints and then start Away"));
+        status_line::during(Progress::of("Reading your message…"), harness.says("start Math Hints and then start Away"));
     run.await;
-    assert_eq!(*line.borrow(), "Step 1 of 2 · start Math Hints");
-    let (line, run) = status_line::during("", done(&mut harness));
+    assert_eq!(line.borrow().status, "Step 1 of 2 · start Math Hints");
+    let (line, run) = status_line::during(Progress::default(), done(&mut harness));
     run.await;
-    assert_eq!(*line.borrow(), "Step 2 of 2 · start Away");
+    assert_eq!(line.borrow().status, "Step 2 of 2 · start Away");
 }
 
 #[tokio::test]

@@ -277,6 +277,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
             answer_schema: None,
             max_tokens: 1,
             payer: Default::default(),
+            words: None,
         };
         let response = RulesModel(registry.book.clone()).respond(&request).await.unwrap();
         for (_, name, input) in response.tool_calls() {

@@ -263,6 +263,7 @@ mod tests {
                 answer_schema: None,
                 max_tokens: 1,
                 payer: Payer { person: Some(person.into()), thread_cost },
+                words: None,
             };
             match Limited::new(Arc::new(Cent), spending).respond(&request).await {
                 Ok(_) => None,

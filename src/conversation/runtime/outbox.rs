@@ -25,7 +25,9 @@
 
 mod attempt;
 pub mod channel;
+mod clearance;
 mod delayed;
+mod drafts;
 pub mod duplicates;
 mod queue;
 pub mod refused;
@@ -39,6 +41,7 @@ use std::{
 use countersign_core::{
     cause,
     clock::Clock,
+    draft::Drafting,
     ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
     recent::Recent,
     reply::CardState,
@@ -57,10 +60,11 @@ use tracing::{Instrument as _, debug_span, field::Empty};
 use self::{
     channel::{Channel, Channels, Claim, ClaimTerm},
     delayed::{DelayedMessages, MAX_WAIT},
+    drafts::Drafts,
     queue::ThreadQueue,
 };
 use super::{
-    pacing::{Candidate, Clearance, Method, Pacing},
+    pacing::{Clearance, Pacing},
     thread_status::ThreadStatus,
 };
 use crate::{
@@ -97,6 +101,8 @@ pub struct SenderDeps {
     pub channels: Vec<Arc<dyn Channel>>,
     /// Slack's status line for work in progress.
     pub thread_status: ThreadStatus,
+    /// Whether the draft of an answer is shown. It is switched off if Slack does not have what that needs.
+    pub drafting: Drafting,
     /// The links to cards.
     pub links: Links,
     /// The names of user groups and people.
@@ -121,6 +127,7 @@ struct Inner {
     slack: SlackClient,
     channels: Channels,
     thread_status: ThreadStatus,
+    drafts: Drafts,
     memories: Memories,
     clock: Arc<dyn Clock>,
     name: WorkerId,
@@ -147,6 +154,7 @@ impl Sender {
             slack,
             channels,
             thread_status,
+            drafting,
             links,
             names,
             memories,
@@ -165,6 +173,7 @@ impl Sender {
             slack,
             channels: Channels::new(channels),
             thread_status,
+            drafts: Drafts::new(drafting),
             memories,
             clock,
             name,
@@ -337,6 +346,7 @@ impl Sender {
 
     async fn send_in_span(&self, claim: &mut Claim) -> Sent {
         let drawn = self.draw(&mut claim.message).await;
+        self.drop_unshowable_draft(&mut claim.message);
         let claimed = &claim.message;
         let sent = match (drawn, self.clearance(claimed)) {
             (Err(not_drawn), _) => not_drawn,
@@ -413,14 +423,6 @@ impl Sender {
         }
         Sent::Postponed(self.0.clock.now() + MAX_WAIT)
     }
-
-    /// Returns the time at which Slack's rate limits allow the message.
-    fn clearance(&self, claimed: &Claimed) -> Clearance {
-        let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Clearance::Go };
-        let message = claimed.posted.as_ref().map(|posted| &posted.ts);
-        let candidate = Candidate { method, thread: &claimed.thread, message, progress: claimed.outgoing.progress };
-        pacing.request(&candidate, self.0.clock.now())
-    }
 }
 
 /// Returns true if a message that was claimed together with the one before it is sent now. If not, its claim is given
@@ -455,17 +457,6 @@ impl Drop for SendingGuard<'_> {
     }
 }
 
-/// Returns the Slack method that sends the message; `None` if there is none.
-fn method(claimed: &Claimed) -> Option<Method> {
-    match (&claimed.outgoing.body, &claimed.posted) {
-        (Outbound::Elsewhere { .. }, _) => None,
-        (Outbound::File { .. }, _) => Some(Method::Upload),
-        (Outbound::Remove, posted) => posted.as_ref().map(|_| Method::Delete),
-        (_, Some(_)) => Some(Method::Update),
-        (_, None) => Some(Method::Post),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use secrecy::SecretString;
@@ -482,6 +473,7 @@ pub(super) mod tests {
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();
         Sender::new(SenderDeps {
             thread_status: ThreadStatus::new(slack.clone(), false, false),
+            drafting: Drafting::default(),
             links: Links::new(store.clone(), None),
             names: Names::new(slack.clone(), clock.clone()),
             store,

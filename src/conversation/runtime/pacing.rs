@@ -43,6 +43,10 @@ pub enum Method {
     Delete,
     /// `files.*`
     Upload,
+    /// `chat.startStream`, with the `chat.stopStream` that follows it
+    StartStream,
+    /// `chat.appendStream`
+    AppendStream,
 }
 
 /// A message that is ready to be sent.
@@ -83,6 +87,9 @@ impl Method {
             Self::Post => (5, Duration::from_millis(5_250), 2),
             Self::Update | Self::Delete => (50, Duration::from_secs(63), 30),
             Self::Upload => (100, Duration::from_secs(63), 0),
+            // Less than the limit: the stop of a stream must not have to wait, since the answer comes after it.
+            Self::StartStream => (15, Duration::from_secs(63), 15),
+            Self::AppendStream => (90, Duration::from_secs(63), 90),
         };
         Limit { calls, within, progress }
     }

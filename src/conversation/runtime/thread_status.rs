@@ -102,6 +102,13 @@ impl ThreadStatus {
         }
     }
 
+    /// Updates the status after a stream was started, which shows the work from then on: Slack has cleared the thread
+    /// status.
+    pub async fn on_stream(&self, thread: &ThreadId) {
+        self.shown().remove(thread);
+        self.set_session(thread, SessionStatus::Processing).await;
+    }
+
     /// Updates the status after a message was sent: Slack has cleared the thread status, and the
     /// session gets another one.
     pub async fn on_sent(&self, thread: &ThreadId, body: &Outbound) {

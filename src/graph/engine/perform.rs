@@ -288,7 +288,8 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let mut changes = session.changes();
-        let status = Outbound::Status { text: "No answer yet. Checking whether it happened…".to_owned() };
+        let text = "No answer yet. Checking whether it happened…".to_owned();
+        let status = Outbound::Status { text, draft: None };
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         session.status_due = Some(now + self.settings.status_every);
         tracing::info!(action.id = %record.id, "Waiting before checking whether an action happened");

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use countersign_core::{
     cause,
     clock::Timestamp,
+    draft::Draft,
     ids::{ActionId, CommitId, Nonce, RunId, Slot, UserId},
     spans,
 };
@@ -60,6 +61,10 @@ pub(super) struct Session<S: State> {
     /// The time at which the status line may appear or change, or `None` before the first step of a
     /// run.
     pub(super) status_due: Option<Timestamp>,
+    /// The time at which more of a draft may be shown; `None` if none is shown.
+    pub(super) draft_due: Option<Timestamp>,
+    /// The draft of the next reply, with the slot of that.
+    draft: Option<(Slot, Draft)>,
     /// The decided action in progress. After the decision, only the holder of the lease changes its
     /// status.
     decided: Option<ActionRecord>,
@@ -136,6 +141,8 @@ impl<S: State> Session<S> {
             listened_at: None,
             released: false,
             status_due: None,
+            draft_due: None,
+            draft: None,
             decided: decided.map(|decided| *decided),
             version,
             saved: Written::of(&checkpoint, text),
@@ -162,6 +169,22 @@ impl<S: State> Session<S> {
     /// Returns true if the saved checkpoint could not be read.
     pub(super) fn begins_anew(&self) -> bool {
         self.anew
+    }
+
+    /// Takes the draft of the next reply, if one was begun.
+    pub(super) fn take_draft(&mut self) -> Option<Draft> {
+        let slot = self.checkpoint.reply_slots.slot();
+        let draft = self.draft.take().filter(|(of, _)| *of == slot).map(|(_, draft)| draft);
+        if draft.is_none() {
+            self.draft_due = None;
+        }
+        draft
+    }
+
+    /// Keeps the draft of the next reply.
+    pub(super) fn keep_draft(&mut self, draft: Option<Draft>) {
+        let slot = self.checkpoint.reply_slots.slot();
+        self.draft = draft.map(|draft| (slot, draft));
     }
 
     /// Removes and returns the next message.

@@ -1,13 +1,14 @@
 //! Runs a node and saves its step.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
 use countersign_core::{
     cause::chain,
     clock::Timestamp,
+    draft::Draft,
     ids::ActionId,
     reply::{Attachment, Reply},
-    status_line,
+    status_line::{self, Progress},
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -22,6 +23,12 @@ use crate::{
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Keep, Outbound, Outgoing, Then, Usage},
     unwind::caught,
 };
+
+/// The time from the first words of an answer until they are shown: an answer that is complete by then is posted whole.
+const DRAFT_AFTER: Duration = Duration::from_millis(250);
+
+/// The minimum time between two parts of a draft that are shown.
+const DRAFT_EVERY: Duration = Duration::from_secs(1);
 
 impl<S: State> Engine<S> {
     /// Runs the node at the cursor and saves its step.
@@ -41,9 +48,14 @@ impl<S: State> Engine<S> {
         let run = caught(node.run(S::clone(&session.checkpoint.state), &context));
         let run = tokio::time::timeout(self.settings.step_timeout, run);
         let has_status_line = node.status().is_some();
-        let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
+        let first = Progress {
+            draft: session.take_draft(),
+            takes_draft: has_status_line && self.settings.drafting.is_on(),
+            ..Progress::of(node.status().unwrap_or_default())
+        };
+        let (mut line, run) = status_line::during(first, run);
+        let mut shown = Shown::default();
         let mut run = pin!(run);
-        line.mark_changed(); // the initial text is to be shown as well
         let result = loop {
             let held_until = session.held_until();
             let (lease, heard) = (session.lease.clone(), session.newest_seq());
@@ -58,14 +70,15 @@ impl<S: State> Engine<S> {
                 }
                 () = tokio::time::sleep_until(held_until.unwrap_or_else(Instant::now)), if held_until.is_some() => {
                     self.save_held(session).await?;
-                    line.mark_changed(); // its text was taken, and not shown yet
                 }
-                () = self.show_progress(session, &mut line), if has_status_line => {
-                    let text = line.borrow_and_update().clone();
-                    self.show_status(session, &text).await?;
+                () = self.until_progress_is_due(session, &shown, &mut line), if has_status_line => {
+                    let progress = line.borrow().clone();
+                    shown = self.show_progress(session, progress).await?;
                 }
             }
         };
+        let draft = line.borrow().draft.clone();
+        session.keep_draft(draft);
         match result {
             Ok(Ok(Ok(step))) => self.save_decision(session, name, began, step).await,
             Ok(Ok(Err(NodeError::Permanent { reply, source }))) => {
@@ -90,31 +103,52 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Waits until the status line has a new text and may be updated, or has to be shown again,
-    /// since Slack's own line disappears after a while.
-    async fn show_progress(&self, session: &mut Session<S>, line: &mut status_line::Line) {
-        let now = self.clock.now();
-        let due = *session.status_due.get_or_insert(now + self.settings.status_after);
-        match tokio::time::timeout(self.settings.status_again, line.changed()).await {
-            Ok(Err(_)) => std::future::pending().await, // the node has finished
-            Ok(Ok(())) => tokio::time::sleep(due.since(self.clock.now())).await,
-            Err(_) => {}
+    /// Waits until the status line or the draft has a new text and may be updated, or has to be shown again, since Slack's
+    /// own line disappears after a while.
+    async fn until_progress_is_due(&self, session: &mut Session<S>, shown: &Shown, line: &mut status_line::Line) {
+        loop {
+            let now = self.clock.now();
+            let status_due = *session.status_due.get_or_insert(now + self.settings.status_after);
+            let due = {
+                let progress = line.borrow_and_update();
+                let status_at = match &shown.status {
+                    Some((text, at)) if *text == progress.status => *at + self.settings.status_again,
+                    _ => status_due,
+                };
+                // An answer appears as soon as it has words, whenever a status line is due.
+                let words = progress.draft.as_ref().filter(|draft| draft.has_words());
+                let has_more = words.is_some_and(|draft| shown.draft.as_ref() != Some(draft));
+                match has_more {
+                    true => status_at.min(*session.draft_due.get_or_insert(now + DRAFT_AFTER)),
+                    false => status_at,
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(due.since(now)) => return,
+                changed = line.changed() => if changed.is_err() {
+                    std::future::pending::<()>().await; // the node has finished
+                },
+            }
         }
     }
 
-    /// Shows the progress of the node at the cursor. It is written only if the node takes long, so
+    /// Shows the progress of the node at the cursor. It is written only if the node takes long, or writes an answer, so
     /// most steps have no status line.
-    async fn show_status(&self, session: &mut Session<S>, text: &str) -> Result<(), Error> {
+    async fn show_progress(&self, session: &mut Session<S>, progress: Progress) -> Result<Shown, Error> {
+        let Progress { status: text, draft, .. } = progress;
         let now = self.clock.now();
         session.status_due = Some(now + self.settings.status_every);
+        session.draft_due = draft.as_ref().filter(|draft| draft.has_words()).map(|_| now + DRAFT_EVERY);
         let mut changes = session.changes();
         changes.acks.clear(); // the message is acknowledged when its first step is saved
-        let status = Outbound::Status { text: text.to_owned() };
+        let shown = Shown { status: Some((text.clone(), now)), draft: draft.clone() };
+        let draft = draft.filter(|draft| !draft.parts.is_empty());
+        let status = Outbound::Status { text, draft };
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         let acks = std::mem::take(&mut session.acks);
         self.save(session, changes, Then::Keep).await?;
         session.acks = acks;
-        Ok(())
+        Ok(shown)
     }
 
     async fn context(&self, session: &mut Session<S>, attempt: u32, ended: Option<ActionId>) -> Result<Context, Error> {
@@ -330,6 +364,14 @@ fn usage_event<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: T
     detail["run"] = json!(session.checkpoint.run);
     detail["node"] = json!(node);
     AuditDraft::new(AuditKind::Ran, now, None, detail)
+}
+
+/// What was shown of the progress of a node.
+#[derive(Default)]
+struct Shown {
+    /// The status line, and when it was shown.
+    status: Option<(String, Timestamp)>,
+    draft: Option<Draft>,
 }
 
 /// A failure of a node, with the reply about it.

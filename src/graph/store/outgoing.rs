@@ -2,6 +2,7 @@
 
 use countersign_core::{
     clock::Timestamp,
+    draft::Draft,
     ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
     reply::{Card, CardState, Reply},
 };
@@ -41,6 +42,9 @@ pub enum Outbound {
     Status {
         /// A short phrase.
         text: String,
+        /// The draft of the answer so far, which is shown in place of the phrase where that is possible.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draft: Option<Draft>,
     },
     /// A reply in the thread.
     Reply {

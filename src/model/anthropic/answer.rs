@@ -2,7 +2,7 @@
 //!
 //! Unknown kinds of events, deltas and blocks are kept where possible and otherwise skipped.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -134,6 +134,12 @@ impl Assembly for ApiAnswer {
             Event::Other => {}
         }
         Ok(false)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        let texts = self.pieces.values().filter(|piece| piece.block.get("type").is_some_and(|kind| kind == "text"));
+        let texts: Vec<_> = texts.filter_map(|piece| piece.block.get("text")?.as_str()).collect();
+        texts.join("\n").into()
     }
 
     fn finish(self) -> Result<Response, Broken> {

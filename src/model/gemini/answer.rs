@@ -3,6 +3,8 @@
 //! Each event has parts of the answer. Texts are joined, except those with a signature, which belongs to one part. The
 //! stream ends without a last event.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -94,6 +96,13 @@ impl Assembly for ContentAnswer {
             self.finish_reason = finish_reason.or(self.finish_reason.take());
         }
         Ok(false)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        let is_thought = |part: &Map<String, Value>| part.get("thought") == Some(&Value::Bool(true));
+        let texts = self.parts.iter().filter(|part| !is_thought(part));
+        let texts: Vec<_> = texts.filter_map(|part| part.get("text")?.as_str()).collect();
+        texts.join("\n").into()
     }
 
     fn is_complete(&self) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! Members of a message or of a call that are not known here are kept: texts are joined, lists extended.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -95,6 +97,10 @@ impl Assembly for CompletionAnswer {
             self.finish_reason = finish_reason.filter(|reason| !reason.is_empty()).or(self.finish_reason.take());
         }
         Ok(false)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        (&*self.text).into()
     }
 
     fn is_complete(&self) -> bool {

@@ -140,6 +140,7 @@ mod tests {
             answer_schema: None,
             max_tokens: 100,
             payer: Default::default(),
+            words: None,
         }
     }
 

@@ -90,6 +90,7 @@ mod tests {
             answer_schema: None,
             max_tokens: 1,
             payer: Default::default(),
+            words: None,
         }
     }
 

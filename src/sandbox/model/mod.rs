@@ -34,7 +34,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::{
-    script::{Fault, Otherwise, Scripted},
+    script::{Fault, Hold, Otherwise, Scripted},
     server::World,
 };
 use crate::{
@@ -173,6 +173,11 @@ impl SandboxModel {
     /// Sends the next answer of the Chat Completions API without a reason for its end.
     pub fn omits_reason_next(&self) {
         self.server.world().script.fail(Fault::NoReason);
+    }
+
+    /// Holds back the second half of each streamed answer with text from now on, until this is true.
+    pub fn holds_rest_until(&self, is_seen: impl Fn() -> bool + Send + Sync + 'static) {
+        self.server.world().script.hold = Hold(Some(Arc::new(is_seen)));
     }
 
     /// Sends the next answer as one JSON value, also if a stream was requested.

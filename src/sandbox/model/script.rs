@@ -4,7 +4,7 @@
 //! answer that was meant for the first. If the fault is in the answer itself, the answer is removed
 //! from the queue.
 
-use std::{collections::VecDeque, fmt};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -67,6 +67,16 @@ impl fmt::Debug for Otherwise {
     }
 }
 
+/// The condition until which the rest of an answer is held back.
+#[derive(Clone, Default)]
+pub(super) struct Hold(pub(super) Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hold").field(&self.0.is_some()).finish()
+    }
+}
+
 /// The queued answers and faults.
 #[derive(Debug, Default)]
 pub(super) struct Script {
@@ -77,6 +87,8 @@ pub(super) struct Script {
     calls: u64,
     /// True if every request is answered with status 529.
     pub(super) down: bool,
+    /// The condition until which the second half of a streamed text is held back.
+    pub(super) hold: Hold,
     /// The paths of the members for which a request is refused.
     pub(super) refused: Vec<&'static str>,
     /// The number of requests without an answer.

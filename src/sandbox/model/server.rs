@@ -2,7 +2,7 @@
 //!
 //! It speaks the dialects of three providers ([`Dialect`]). All share one script, one ledger and one key.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -25,7 +25,7 @@ use super::{
     dialect::Dialect,
     embedding, newest,
     offer::Offer,
-    script::{Fault, Script, Turn},
+    script::{Fault, Hold, Script, Turn},
 };
 use crate::stand_in;
 
@@ -43,6 +43,9 @@ impl Cost {
 
 /// The maximum size of a request body, as in the API.
 const BODY_LIMIT: usize = 32 * 1024 * 1024;
+
+/// The time between two looks at what an answer is held back for.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The state of the stand-in.
 #[derive(Default)]
@@ -221,11 +224,13 @@ fn respond(stop: &CancellationToken, world: &mut World, dialect: &Dialect, body:
     }
     let kind = if let Some(Fault::BreakOff { kind }) = &fault { kind.as_str() } else { "" };
     let events = dialect.events(&envelope, &answer, body, fault.as_ref());
+    let has_text = answer.content.iter().any(|block| block["type"] == "text");
+    let hold = Some(world.script.hold.clone()).filter(|_| has_text).unwrap_or_default();
     let chunks = answer::chunks(events, fault.as_ref(), &dialect.break_off(kind));
     Response::builder()
         .header("request-id", request_id(number))
         .header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")
-        .body(streamed(chunks, fault.as_ref(), stop.clone()))
+        .body(streamed(chunks, fault.as_ref(), hold, stop.clone()))
         .expect("the headers are valid")
 }
 
@@ -242,17 +247,34 @@ fn json_answer(answer: &Value, number: usize) -> Response {
         .expect("the headers are valid")
 }
 
+/// Waits until the rest of an answer is no longer held back.
+async fn held(Hold(is_seen): &Hold, stop: &CancellationToken) {
+    let Some(is_seen) = is_seen else { return };
+    while !is_seen() && !stop.is_cancelled() {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
 /// Returns the chunks as a body. Depending on the fault, the connection is then closed, or kept
 /// open without an end of the body.
-fn streamed(chunks: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) -> Body {
-    let chunks = stream::iter(chunks.into_iter().map(Ok::<_, std::io::Error>));
+fn streamed(chunks: Vec<Bytes>, fault: Option<&Fault>, hold: Hold, stop: CancellationToken) -> Body {
+    let (half, silent) = (chunks.len() / 2, stop.clone());
+    let chunks = stream::iter(chunks.into_iter().enumerate()).then(move |(n, chunk)| {
+        let (hold, stop) = (hold.clone(), stop.clone());
+        async move {
+            if n == half {
+                held(&hold, &stop).await;
+            }
+            Ok::<_, std::io::Error>(chunk)
+        }
+    });
     match fault {
         Some(Fault::Cut) => {
             let cut = stream::once(async { Err(std::io::Error::other("cut by the sandbox")) });
             Body::from_stream(chunks.chain(cut))
         }
         Some(Fault::Stall) => {
-            let silence = stream::once(async move { stop.cancelled().await }).filter_map(async |()| None);
+            let silence = stream::once(async move { silent.cancelled().await }).filter_map(async |()| None);
             Body::from_stream(chunks.chain(silence))
         }
         _ => Body::from_stream(chunks),

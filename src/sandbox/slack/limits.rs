@@ -41,7 +41,7 @@ impl RateLimits {
 /// Returns the number of calls of a method allowed per minute; `None` if the method is not limited.
 fn calls_per_minute(method: &str) -> Option<usize> {
     match method {
-        "users.list" | "usergroups.list" | "usergroups.users.list" => Some(20),
+        "users.list" | "usergroups.list" | "usergroups.users.list" | "chat.startStream" | "chat.stopStream" => Some(20),
         "chat.update"
         | "chat.delete"
         | "apps.connections.open"
@@ -49,6 +49,7 @@ fn calls_per_minute(method: &str) -> Option<usize> {
         | "conversations.history"
         | "conversations.open" => Some(50),
         "chat.postEphemeral"
+        | "chat.appendStream"
         | "bots.info"
         | "users.info"
         | "conversations.members"

@@ -10,7 +10,10 @@ use super::{
     broadcast::Change,
     events,
     server::Server,
-    world::{World, message::Message},
+    world::{
+        World,
+        message::{Message, StreamState},
+    },
 };
 
 /// The number of earlier layouts of a message whose buttons can still be pressed.
@@ -29,6 +32,7 @@ pub(super) struct Draft {
     pub(super) metadata: Option<Value>,
     pub(super) ephemeral_to: Option<UserId>,
     pub(super) files: Vec<String>,
+    pub(super) stream: Option<StreamState>,
 }
 
 impl Draft {
@@ -42,6 +46,7 @@ impl Draft {
             metadata: None,
             ephemeral_to: None,
             files: Vec::new(),
+            stream: None,
         }
     }
 }
@@ -76,6 +81,7 @@ impl Server {
             deleted: false,
             ephemeral_to: draft.ephemeral_to,
             files: draft.files,
+            stream: draft.stream,
             earlier: Vec::new(),
         };
         world.insert(message.clone());
@@ -123,6 +129,14 @@ impl Server {
             self.send(delivery);
         }
         Some(after)
+    }
+
+    /// Notifies the page of a change of a message.
+    pub(super) fn changed(&self, channel: &ChannelId, ts: &MessageTs) {
+        let world = self.world();
+        if let Some(message) = world.message(channel, ts) {
+            self.announce(Change::edited(message, &world));
+        }
     }
 
     /// Deletes a message, and notifies the page and the app. Returns `None` if there is no such

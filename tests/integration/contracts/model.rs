@@ -53,6 +53,7 @@ pub(crate) fn question() -> Request {
         answer_schema: None,
         max_tokens: 200,
         payer: Default::default(),
+        words: None,
     }
 }
 

@@ -305,7 +305,7 @@ pub(crate) fn reply(slot: &str, words: &str) -> Outgoing {
 
 /// A line of progress.
 pub(crate) fn progress(slot: &str, text: &str) -> Outgoing {
-    outgoing(slot, true, Outbound::Status { text: text.to_owned() })
+    outgoing(slot, true, Outbound::Status { text: text.to_owned(), draft: None })
 }
 
 /// Takes the message of a slot away.
@@ -328,7 +328,7 @@ pub(crate) fn outgoing(slot: &str, progress: bool, body: Outbound) -> Outgoing {
 pub(crate) fn spoken(claimed: &Claimed) -> String {
     match &claimed.outgoing.body {
         Outbound::Reply { reply } => reply.words(),
-        Outbound::Status { text } => format!("… {text}"),
+        Outbound::Status { text, .. } => format!("… {text}"),
         Outbound::Remove => "(removed)".to_owned(),
         other => format!("{other:?}"),
     }

@@ -520,7 +520,7 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         outgoing("card:a1", false, Outbound::Card { card: card("a1").into(), state }),
         outgoing("", false, Outbound::Reply { reply: Reply::markdown("*you* may not").hint("ask ana") }),
         outgoing("", false, Outbound::Elsewhere { channel: "post".to_owned(), body: json!({ "to": [], "é": null }) }),
-        outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned() }),
+        outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned(), draft: None }),
     ];
     f.says(&thread(1), said.clone()).await;
     for expected in said {

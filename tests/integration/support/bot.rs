@@ -154,6 +154,8 @@ impl TestBot {
         config.workers.status_after = Duration::from_secs(20);
         // What is being done is told by a message, which a test can read in the thread.
         config.slack.native_status = false;
+        // And an answer that is streamed would be, or not, by chance.
+        config.slack.streaming = false;
         (setup.settings)(&mut config);
         let mut bot = Self {
             slack,

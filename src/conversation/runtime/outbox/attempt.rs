@@ -11,7 +11,7 @@ use countersign_core::{
 use countersign_graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard};
 use countersign_slack::{blocks::Message, client_error::Error};
 
-use super::{Sender, channel::Claim, method};
+use super::{Sender, channel::Claim, clearance::method};
 use crate::presentation::render;
 
 /// The maximum duration of an attempt, as a multiple of the time-out of a call: one call searches
@@ -25,7 +25,7 @@ const MAX_TEXT_CHARS: usize = 2900;
 
 /// The reasons why a message was not sent.
 #[derive(Debug)]
-enum AttemptError {
+pub(super) enum AttemptError {
     /// Slack refused it, or could not be reached.
     Slack(Error),
     /// The claim was lost, so nothing was sent.
@@ -69,13 +69,16 @@ impl Sender {
     /// Sends the message once.
     async fn attempt(&self, claim: &Claim) -> Result<Option<Posted>, AttemptError> {
         let claimed = &claim.message;
-        if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
+        if let Some(shown) = self.show_draft(claim).await? {
+            return Ok(shown);
+        }
+        if let (Outbound::Status { text, .. }, None) = (&claimed.outgoing.body, &claimed.posted)
             && self.0.thread_status.show(&claimed.thread, text).await
         {
             return Ok(None);
         }
         let message = match &claimed.outgoing.body {
-            Outbound::Status { text } => render::status(text),
+            Outbound::Status { text, .. } => render::status(text),
             Outbound::Reply { reply } => render::reply(self.0.names.in_reply(reply).await.as_ref()),
             Outbound::Card { card, state } => {
                 let state = self.0.names.in_state(self.linked(claimed, state).await).await;
@@ -107,7 +110,7 @@ impl Sender {
         let claimed = &claim.message;
         if let Some(posted) = &claimed.posted {
             self.check_claim(claim).await?;
-            match self.0.slack.update_message(&posted.channel, &posted.ts, message).await {
+            match self.update(claimed, posted, message).await {
                 Ok(()) => return Ok(self.updated_posted(claimed, posted)),
                 // The message was deleted in Slack. If people have to see it, it is posted again.
                 Err(Error::Gone { code }) if code == "message_not_found" && has_to_be_seen(&claimed.outgoing.body) => {}
@@ -123,7 +126,7 @@ impl Sender {
     }
 
     /// Checks that the claim is still valid, immediately before a call.
-    async fn check_claim(&self, claim: &Claim) -> Result<(), AttemptError> {
+    pub(super) async fn check_claim(&self, claim: &Claim) -> Result<(), AttemptError> {
         let holds = claim.is_ours(&*self.0.store, &*self.0.clock).await;
         if holds { Ok(()) } else { Err(AttemptError::ClaimLost) }
     }
@@ -244,7 +247,7 @@ impl Sender {
 
     async fn remove(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
         if let Some(posted) = &claimed.posted {
-            match self.0.slack.delete_message(&posted.channel, &posted.ts).await {
+            match self.delete(&claimed.thread, posted, &claimed.outgoing.nonce).await {
                 Ok(()) | Err(Error::Gone { .. }) => {}
                 Err(error) => return Err(error),
             }

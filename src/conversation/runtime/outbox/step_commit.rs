@@ -27,7 +27,12 @@ impl StepCommit for Sender {
         // If another task sends for this thread, it will find these messages, and a second sender would break their
         // order.
         let Some(turn) = (most > 0).then(|| self.reserve(&lease.thread)).flatten() else {
-            return Ok(self.0.store.commit(lease, expected, changes, then, None).await?.0);
+            let (version, _) = self.0.store.commit(lease, expected, changes, then, None).await?;
+            // A status line may wait for the next sweep, but words appear as they are written.
+            if changes.outbox.iter().any(is_draft) {
+                self.flush(lease.thread.clone());
+            }
+            return Ok(version);
         };
         let (store, lease, changes) = (self.0.store.clone(), lease.clone(), Arc::clone(changes));
         // A task of its own: if the work on the thread ends meanwhile, what was claimed is sent all the same.
@@ -86,6 +91,11 @@ impl Drop for Turn {
             }
         }
     }
+}
+
+/// Returns true for a status line with the draft of an answer.
+fn is_draft(outgoing: &Outgoing) -> bool {
+    matches!(outgoing.body, Outbound::Status { draft: Some(_), .. })
 }
 
 /// Returns how many of these messages one claim is for: none if none is to be sent now, except progress, which may wait;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign_core::ids::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 
-use super::{Answer, Refusal, args::Args};
+use super::{Answer, Refusal, args::Args, stream};
 use crate::slack::{
     check,
     interactions::root_of,
@@ -35,6 +35,7 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "cant_update_message")?;
+    stream::must_be_stopped(server, &channel, &ts, "streaming_state_conflict")?;
     let (text, blocks) = content(args)?;
     if text.chars().count() > MAX_EDITED_TEXT {
         return Err(Refusal::of("msg_too_long"));
@@ -56,6 +57,7 @@ pub(super) fn delete(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.required("channel")?, false)?;
     let ts = args.ts("ts")?;
     own(server, &channel, &ts, "cant_delete_message")?;
+    stream::must_be_stopped(server, &channel, &ts, "cant_delete_message")?;
     server.delete(&channel, &ts).ok_or_else(|| Refusal::of("message_not_found"))?;
     Ok(json!({ "channel": channel, "ts": ts }))
 }
@@ -145,7 +147,7 @@ fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
 }
 
 /// Reads the metadata of a message: a type and a flat object of strings.
-fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
+pub(super) fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
     let Some(metadata) = args.json("metadata") else { return Ok(None) };
     let object = metadata.as_object().ok_or_else(|| Refusal::of("invalid_metadata_format"))?;
     if object.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, usergroups, users, views};
+use super::{Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, stream, usergroups, users, views};
 use crate::slack::server::Server;
 
 /// Calls a method.
@@ -16,6 +16,9 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         "assistant.threads.setSuggestedPrompts" => assistant::set_suggested_prompts(server, args),
         "chat.postMessage" => chat::post_message(server, args),
         "chat.update" => chat::update(server, args),
+        "chat.startStream" => stream::start(server, args),
+        "chat.appendStream" => stream::append(server, args),
+        "chat.stopStream" => stream::stop(server, args),
         "chat.delete" => chat::delete(server, args),
         "chat.postEphemeral" => chat::post_ephemeral(server, args),
         "chat.getPermalink" => chat::get_permalink(server, args),

@@ -12,6 +12,7 @@ mod conversations;
 mod dispatch;
 pub(super) mod entry;
 pub(super) mod files;
+mod stream;
 mod usergroups;
 mod users;
 mod views;

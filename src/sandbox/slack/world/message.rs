@@ -33,8 +33,21 @@ pub struct Message {
     pub ephemeral_to: Option<UserId>,
     /// The ids of attached files.
     pub files: Vec<String>,
+    /// The state of the stream, if it began as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamState>,
     /// Earlier layouts, oldest first. A person may still see and press one of their buttons.
     pub earlier: Vec<Vec<Value>>,
+}
+
+/// The state of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamState {
+    /// Text is added to it.
+    InProgress,
+    /// It is stopped.
+    Completed,
 }
 
 /// A button.
@@ -120,6 +133,9 @@ impl Message {
         if !self.blocks.is_empty() {
             wire.insert("blocks".to_owned(), json!(self.blocks));
         }
+        if let Some(state) = self.stream {
+            wire.insert("streaming_state".to_owned(), json!(state));
+        }
         if let Some(thread) = &self.thread_ts {
             wire.insert("thread_ts".to_owned(), json!(thread));
             if let Some(root) = world.message(&self.channel, thread).filter(|_| !self.is_root()) {
@@ -158,6 +174,9 @@ impl Message {
         }
         if !self.blocks.is_empty() {
             shown["blocks"] = json!(self.blocks);
+        }
+        if self.stream == Some(StreamState::InProgress) {
+            shown["streaming"] = json!(true);
         }
         if self.edited.is_some() {
             shown["edited"] = json!(true);
@@ -208,6 +227,7 @@ pub(super) fn words_of(blocks: &[Value]) -> String {
 fn block_words(block: &Value) -> String {
     match block["type"].as_str().unwrap_or_default() {
         "divider" => "---".to_owned(),
+        "task_card" => format!("({}: {})", text_of(&block["title"]), text_of(&block["status"])),
         "context_actions" => String::new(), // small icons next to the message, which have no text
         "actions" => elements(block, |element| format!("[{}]", element_words(element)), " "),
         "context" => elements(block, element_words, " "),

@@ -73,7 +73,7 @@ function body(message) {
   if (!message.blocks?.length) return h('div', { class: 'message-text mrkdwn' }, mrkdwn(message.text ?? ''), edited);
   const values = new Map();
   const where = { channel: message.channel ?? known.channel, message_ts: message.ts };
-  return h('div', { class: 'message-blocks' }, blocks(message.blocks, { values, act: pressesIn(where, values) }), edited);
+  return h('div', { class: message.streaming ? 'message-blocks streaming' : 'message-blocks', 'aria-busy': message.streaming && 'true' }, blocks(message.blocks, { values, act: pressesIn(where, values) }), edited);
 }
 
 function thread(message) {
