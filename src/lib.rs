@@ -52,7 +52,7 @@
 //! | [`slack`] | the connection to Slack: requests are verified and parsed, messages escaped and sent | [`slack::sink`] |
 //! | [`config`] | settings: one struct for each component; all wrong values are reported at once | [`config::Config`] |
 //! | [`wire`] | connections that respect a permit and a maximum length of answers; [`this_machine`] for requests from this machine only | [`wire`] |
-//! | `core` | the leaves: [`ids`], [`clock`], [`cause`] (the chain of causes of an error), [`addresses`] (several servers in one address), [`reply`] (a message before it is rendered), [`spans`] of a turn, [`status_line`], [`http_log`], [`send_permit`] (the time limit for sending a change), [`private_file`], [`units`] of quantities | [`send_permit::SendPermit`] |
+//! | `core` | the leaves: [`ids`], [`clock`], [`cause`] (the chain of causes of an error), [`draft`] of an answer, [`addresses`] (several servers in one address), [`reply`] (a message before it is rendered), [`spans`] of a turn, [`status_line`], [`http_log`], [`send_permit`] (the time limit for sending a change), [`private_file`], [`units`] of quantities | [`send_permit::SendPermit`] |
 //!
 //! The compiler enforces this table: a crate can only use the crates in its manifest, and `tests/integration/tidy.rs`
 //! compares the manifests with the order above. `conversation` joins the engine with `slack`, and its rooms only import
@@ -95,6 +95,7 @@
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
 //! | whether and how often a change is sent again | without an answer, the action's `recovery` says whether, and `MAX_SENDS` in `graph/engine/perform.rs` how often; its effect is looked up in `graph/engine/looks.rs`, for the longest `settle_within` of the platforms; after a refusal it is not sent again; batches are in `graph/engine/batches.rs` |
 //! | the number of attempts of a read, and the time limit for sending a change | [`services::http`] for reads, [`services::changes`] and [`send_permit`] for changes |
+//! | what is shown of an answer before it is complete | [`status_line`] collects the draft, `graph/engine/step.rs` says when it is shown, `conversation/runtime/outbox/drafts.rs` how |
 //! | the number of attempts to send a message to Slack | [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
 //! | who may decide, and the answer to a click | [`conversation::approvals::policy`], `conversation/approvals/replies.rs`; guests, bots and other workspaces in `conversation/approvals/people.rs` |
@@ -210,7 +211,7 @@ pub use countersign_config as config;
 pub use countersign_context as context;
 pub use countersign_conversation as conversation;
 pub use countersign_core::{
-    addresses, cause, clock, http_log, ids, private_file, reply, send_permit, spans, status_line, units,
+    addresses, cause, clock, draft, http_log, ids, private_file, reply, send_permit, spans, status_line, units,
 };
 pub use countersign_email as email;
 pub use countersign_experiments as experiments;

@@ -128,7 +128,8 @@ impl ModelWithFallback {
 /// Returns the receiver of the words of an answer to a person, if they are shown while they are written. What is checked
 /// afterwards is the whole answer, which takes the place of these words.
 fn words_for(request: &Request) -> Option<Words> {
-    let writer = status_line::writer().filter(|_| matches!(request.purpose, Purpose::Gather | Purpose::Respond))?;
+    const ANSWERS: [Purpose; 3] = [Purpose::Analyze, Purpose::Gather, Purpose::Respond];
+    let writer = status_line::writer().filter(|_| ANSWERS.contains(&request.purpose))?;
     Some(Words::to(move |so_far| writer.write(so_far)))
 }
 

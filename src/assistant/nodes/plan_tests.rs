@@ -40,8 +40,10 @@ async fn a_plan_is_reported_by_its_events() {
 #[tokio::test]
 async fn the_status_line_says_which_step_is_in_hand() {
     let mut harness = Harness::with_rules();
-    let (line, run) =
-        status_line::during(Progress::of("Reading your message…"), harness.says("start Math Hints and then start Away"));
+    let (line, run) = status_line::during(
+        Progress::of("Reading your message…"),
+        harness.says("start Math Hints and then start Away"),
+    );
     run.await;
     assert_eq!(line.borrow().status, "Step 1 of 2 · start Math Hints");
     let (line, run) = status_line::during(Progress::default(), done(&mut harness));

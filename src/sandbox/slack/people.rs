@@ -16,7 +16,10 @@ use super::{
     broadcast::Change,
     events,
     faults::Fault,
-    world::{Channel, Guest, SLACKBOT, World, message::Message},
+    world::{
+        Channel, Guest, SLACKBOT, World,
+        message::{Message, StreamState},
+    },
 };
 
 /// The interval at which a wait checks again without a change of the world, since the ledger may
@@ -315,6 +318,15 @@ impl SandboxSlack {
             private: false,
         });
         id
+    }
+
+    /// Stops every stream, as Slack does some minutes after its start.
+    pub fn stops_streams(&self) {
+        let mut world = self.server.world();
+        let messages = world.messages.values_mut().flat_map(|messages| messages.values_mut());
+        messages.filter(|message| message.stream.is_some()).for_each(|message| {
+            message.stream = Some(StreamState::Completed);
+        });
     }
 
     /// Archives or unarchives a channel.

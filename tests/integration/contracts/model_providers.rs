@@ -1,7 +1,7 @@
 //! The clients of all providers against the stand-in, over a real connection: each keeps the same promises.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,7 @@ use countersign::{
         gemini::{GeminiEmbeddings, GeminiModel},
         openai::{OpenAiEmbeddings, OpenAiModel},
         remote::Settings,
+        words::Words,
     },
 };
 use countersign_sandbox::model::SandboxModel;
@@ -69,6 +70,28 @@ async fn words_arrive_whole() {
         let response = client(provider, &sandbox).respond(&question()).await.unwrap();
         assert_eq!(response.text(), words.trim(), "{provider:?}");
         assert_eq!((response.stop_reason.as_str(), response.usage.model.as_str()), ("end_turn", "claude-sandbox"));
+        finish(&sandbox);
+    }
+}
+
+/// After a cut, the words of the next attempt begin anew.
+#[tokio::test]
+async fn words_are_passed_on_while_they_arrive() {
+    for provider in ALL {
+        let sandbox = sandbox().await;
+        let words = "Blue — für die nächsten Stunden ☀️. ".repeat(40);
+        sandbox.will_say(words.trim());
+        sandbox.cuts_next();
+        let received = Arc::new(Mutex::new(Vec::<String>::new()));
+        let kept = received.clone();
+        let receives = Words::to(move |so_far| kept.lock().unwrap().push(so_far.to_owned()));
+        let request = Request { words: Some(receives), ..question() };
+        client(provider, &sandbox).respond(&request).await.unwrap();
+        let received = received.lock().unwrap();
+        assert!(received.iter().all(|so_far| words.starts_with(so_far.as_str())), "{provider:?}");
+        assert!(received.windows(2).any(|two| two[1].len() < two[0].len()), "{provider:?}: it began anew");
+        assert!(received.iter().filter(|so_far| so_far.len() < words.len() / 2).count() > 10, "{provider:?}");
+        assert_eq!(received.last().unwrap(), words.trim(), "{provider:?}");
         finish(&sandbox);
     }
 }

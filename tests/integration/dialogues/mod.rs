@@ -55,6 +55,7 @@ mod spending;
 mod status;
 mod steps;
 mod stopping;
+mod streaming;
 mod surroundings;
 mod testing;
 mod thread_status;

@@ -1,5 +1,5 @@
-//! The systems that stand beside Slack and UpGrade in some dialogues: a simulation bridge, an MCP server, or all that mail
-//! needs.
+//! The systems that stand beside Slack and UpGrade in some dialogues: a simulation bridge, an MCP server, a language model,
+//! or all that mail needs.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -11,7 +11,9 @@ use countersign::{
 use countersign_sandbox::{
     bridge::{self, Bridge, Version},
     mcp::{self, SandboxMcp},
+    model::SandboxModel,
 };
+use serde_json::{Value, json};
 
 use super::mail_servers::{MailServers, Writer};
 
@@ -30,6 +32,8 @@ pub(super) enum Beside {
     Bridge(Version),
     /// An MCP server that keeps notes, with its tools accepted.
     Notes,
+    /// A language model, whose answers are streamed.
+    Model,
     /// The team's mail.
     Mail(Writer),
 }
@@ -39,6 +43,7 @@ pub(super) enum Running {
     Nothing,
     Bridge(Arc<Bridge>),
     Notes(SandboxMcp),
+    Model(SandboxModel),
     Mail(Box<MailServers>),
 }
 
@@ -64,6 +69,11 @@ impl Running {
                 capability.accept(true, &|_| ()).await.unwrap().1.unwrap();
                 Self::Notes(server)
             }
+            Beside::Model => {
+                let model = SandboxModel::start(0).await.unwrap();
+                model.answers_by(answer);
+                Self::Model(model)
+            }
             Beside::Mail(writer) => Self::Mail(Box::new(MailServers::start(writer).await)),
         }
     }
@@ -87,6 +97,9 @@ impl Running {
                 ("COUNTERSIGN__MCP__NOTES__ACCEPTED", folder.join("notes.json").display().to_string()),
                 ("COUNTERSIGN__MCP__NOTES__TIMEOUT", "2s".to_owned()),
             ],
+            Self::Model(model) => {
+                vec![("ANTHROPIC_BASE_URL", model.url()), ("ANTHROPIC_API_KEY", model.api_key().to_owned())]
+            }
             Self::Mail(mail) => mail.settings(folder),
         }
     }
@@ -97,6 +110,7 @@ impl Running {
             Self::Nothing => Vec::new(),
             Self::Bridge(bridge) => vec![bridge.url()],
             Self::Notes(server) => vec![server.url().trim_end_matches("/mcp").to_owned()],
+            Self::Model(model) => vec![model.url()],
             Self::Mail(mail) => mail.origins(),
         }
     }
@@ -104,10 +118,25 @@ impl Running {
     /// The changes that were made there.
     pub(super) fn effects(&self) -> usize {
         match self {
-            Self::Nothing => 0,
+            Self::Nothing | Self::Model(_) => 0,
             Self::Bridge(bridge) => bridge.audit().iter().filter(|call| call.done).count(),
             Self::Notes(server) => server.calls().len(),
             Self::Mail(mail) => mail.gmail.sent().len(),
         }
     }
+}
+
+/// What the model answers in the end.
+pub(super) const ANSWER: &str = "A decision point is the place in an app where a condition is asked for. It has a site and \
+                                 a target, and each user gets one condition there until the experiment ends.";
+
+/// What the model answers, always the same to the same question: that it can answer at once, and then the answer.
+fn answer(request: &Value) -> Vec<Value> {
+    let offered = request["tools"].as_array().into_iter().flatten();
+    if offered.map(|tool| &tool["name"]).any(|name| name == "analyze_user_request") {
+        let input =
+            json!({ "intent_type": "direct_answer", "confidence": 0.95, "user_request_summary": "A question." });
+        return vec![json!({ "type": "tool_use", "name": "analyze_user_request", "input": input })];
+    }
+    vec![json!({ "type": "text", "text": ANSWER })]
 }

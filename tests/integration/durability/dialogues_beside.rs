@@ -1,10 +1,13 @@
 //! The dialogues in which something goes on elsewhere: a job at the simulation bridge, the portions of a sweep, a plan over
-//! two domains, a question of an MCP server in the middle of a call.
+//! two domains, a question of an MCP server in the middle of a call, a language model that writes an answer.
 
-use countersign_sandbox::bridge::{Bridge, Request, Version};
+use countersign_sandbox::{
+    bridge::{Bridge, Request, Version},
+    slack::world::message::{Message, StreamState},
+};
 
 use super::{
-    beside::Beside,
+    beside::{ANSWER, Beside},
     dialogues::{Act, Dialogue, PLAIN, Seen, Turn, approves, presses, says},
     script::{Outcome, World},
 };
@@ -41,6 +44,22 @@ fn loaded(world: &World) {
 fn loaded_and_holding(world: &World) {
     loaded(world);
     holding(world);
+}
+
+/// A message that is being written.
+fn is_streamed(message: &Message) -> bool {
+    message.stream == Some(StreamState::InProgress)
+}
+
+/// The second half of an answer is not written before its first words are seen.
+fn holding_answer(world: &World) {
+    let slack = world.slack.clone();
+    world.model().holds_rest_until(move || {
+        slack.look(|world| {
+            let all = world.messages.values().flat_map(|messages| messages.values());
+            all.filter(|message| message.by_app).any(|message| message.words().contains("A decision point"))
+        })
+    });
 }
 
 /// A job runs, and its stream stands.
@@ -151,6 +170,14 @@ pub(super) const BESIDE: &[Dialogue] = &[
         request: ("ana", "1. run demo\n2. only if cmax is above 1000, start Math Hints"),
         turns: &[approves(runs), happens(|world| world.bridge().finish_jobs(), |seen| seen.has("I stopped here"))],
         effects: simulated,
+        ..PLAIN
+    },
+    Dialogue {
+        name: "streamed answer",
+        beside: Beside::Model,
+        before: holding_answer,
+        request: ("ana", "tell me something about the place where it happens"),
+        asked: |seen| seen.has(ANSWER) && !seen.messages.iter().any(is_streamed),
         ..PLAIN
     },
     Dialogue {

@@ -17,6 +17,7 @@ use countersign::{
 use countersign_sandbox::{
     bridge::Bridge,
     mcp::SandboxMcp,
+    model::SandboxModel,
     slack::{self, SandboxSlack, world::message::Message},
     upgrade::{self, SandboxUpgrade},
 };
@@ -166,6 +167,12 @@ impl World {
     pub(super) fn notes(&self) -> &SandboxMcp {
         let Running::Notes(notes) = &self.beside else { panic!("this dialogue has no MCP server") };
         notes
+    }
+
+    /// The language model of a dialogue that has one.
+    pub(super) fn model(&self) -> &SandboxModel {
+        let Running::Model(model) = &self.beside else { panic!("this dialogue has no model") };
+        model
     }
 
     /// The servers for mail of a dialogue that has them.
@@ -380,7 +387,7 @@ impl World {
                 streams.len()
             }
             Running::Mail(mail) => mail.rounds(),
-            Running::Nothing | Running::Notes(_) => 0,
+            Running::Nothing | Running::Notes(_) | Running::Model(_) => 0,
         };
         Seen { messages: self.said(root), effects, follows }
     }

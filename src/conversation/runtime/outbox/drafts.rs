@@ -27,11 +27,7 @@ use countersign_slack::{
     stream::{self, Chunk, TaskStatus},
 };
 
-use super::{
-    Sender,
-    attempt::AttemptError,
-    channel::Claim,
-};
+use super::{Sender, attempt::AttemptError, channel::Claim};
 use crate::runtime::pacing::{Candidate, Clearance, Method};
 
 /// The number of attempts after which a stream whose start was not answered is no longer searched for.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, stream, usergroups, users, views};
+use super::{
+    Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, stream, usergroups, users, views,
+};
 use crate::slack::server::Server;
 
 /// Calls a method.

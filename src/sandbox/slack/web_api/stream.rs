@@ -27,10 +27,9 @@ pub(super) fn start(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.required("channel")?, false)?;
     let root = thread(server, args, &channel)?.ok_or_else(|| Refusal::of("invalid_thread_ts"))?;
     if !server.world().channel(channel.as_str()).is_some_and(|channel| channel.is_im()) {
-        for (argument, error) in [
-            ("recipient_user_id", "missing_recipient_user_id"),
-            ("recipient_team_id", "missing_recipient_team_id"),
-        ] {
+        for (argument, error) in
+            [("recipient_user_id", "missing_recipient_user_id"), ("recipient_team_id", "missing_recipient_team_id")]
+        {
             if args.text(argument).is_none_or(|id| id.is_empty()) {
                 return Err(Refusal::of(error));
             }
@@ -125,7 +124,7 @@ fn with_chunks(mut blocks: Vec<Value>, args: &Args) -> Result<Vec<Value>, Refusa
 }
 
 fn add(blocks: &mut Vec<Value>, chunk: &Value) -> Result<(), Refusal> {
-    let invalid = |reason: &str| Refusal::because("invalid_chunks", reason.to_owned());
+    let invalid = |reason: &str| Refusal::because("invalid_chunks", reason);
     match chunk["type"].as_str() {
         Some("markdown_text") => {
             let text = chunk["text"].as_str().filter(|text| !text.is_empty());
@@ -148,9 +147,7 @@ fn add(blocks: &mut Vec<Value>, chunk: &Value) -> Result<(), Refusal> {
             }
             let known = blocks.iter_mut().find(|block| block["task_id"] == chunk["id"]);
             match known {
-                Some(block) => {
-                    (block["title"], block["status"]) = (chunk["title"].clone(), chunk["status"].clone())
-                }
+                Some(block) => (block["title"], block["status"]) = (chunk["title"].clone(), chunk["status"].clone()),
                 None => blocks.push(json!({
                     "type": "task_card", "task_id": chunk["id"], "title": chunk["title"], "status": chunk["status"],
                 })),
