@@ -265,13 +265,12 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         "what condition would u1 get in assign-prog?",
         "mark S/t for u1 in Math Hints with condition control",
     ] {
-        let situation = Situation { said: said.to_owned(), ..Situation::default() };
         let request = Request {
             purpose: Purpose::Gather,
             instructions: "".into(),
             tools: [].into(),
             history: Vec::new(),
-            situation: json!(situation),
+            situation: json!(Situation { said: said.to_owned(), ..Situation::default() }),
             exchange: Vec::new(),
             tool_choice: ToolChoice::Auto,
             answer_schema: None,
