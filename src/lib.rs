@@ -28,6 +28,7 @@
 //! | `playground` | the program to try things out without a real system: a page that is a workspace in the browser, with the bot and the stand-ins behind it; the stand-ins alone; the evaluation of a model | `playground/lib.rs` |
 //! | `sandbox` | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | `sandbox/slack/mod.rs` |
 //! | [`app`] | the composition root and the program, in the crate `countersign` itself; it depends on all crates below | [`app::bot`] |
+//! | [`api`] | the HTTP API with which programs ask for approvals, and the commands that use it | [`api`] |
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) runs threads and sends replies, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) the history, [`presentation`](conversation::presentation) the look of replies | [`conversation`] |
 //! | [`email`] | the mail graph: from a mail in the team's inbox to an answer; its rules, its nodes, its prompts; and the loop that brings mails into threads | [`email::graph`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
@@ -205,6 +206,7 @@
 
 pub mod app;
 
+pub use countersign_api as api;
 pub use countersign_assistant as assistant;
 pub use countersign_capabilities as capabilities;
 pub use countersign_config as config;

@@ -13,6 +13,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use countersign::{
+    api::client,
     app::{
         self, Bot, backup, check, fork, golden,
         installed::SETTINGS,
@@ -138,6 +139,20 @@ enum Command {
         #[command(subcommand)]
         what: notebook::Audit,
     },
+    /// Asks for an approval over the API, waits, and claims it; for jobs and scripts.
+    Request(Box<client::RequestArgs>),
+    /// Reports over the API how a claimed change went.
+    Report(client::ReportArgs),
+    /// Checks the tokens of the API.
+    Token {
+        #[command(subcommand)]
+        what: client::TokenCommand,
+    },
+    /// Makes the keys of programs, and shows what to put into the settings.
+    Key {
+        #[command(subcommand)]
+        what: client::key::KeyCommand,
+    },
     /// Lists the threads, or tells what happened in one (TEAM/CHANNEL/TS), as JSON.
     Trace {
         /// The thread; without it, all threads are listed.
@@ -163,6 +178,10 @@ fn arguments() -> Result<Arguments, clap::Error> {
     })?;
     let arguments = Arguments::from_arg_matches(&matches)?;
     match (&arguments.config, &arguments.command) {
+        (Some(_), Command::Request(_) | Command::Report(_) | Command::Token { .. }) => Err(wrong(
+            ErrorKind::ArgumentConflict,
+            "this command doesn't take --config: it uses the API of a bot that runs elsewhere".to_owned(),
+        )),
         (Some(_), Command::Audit { .. }) => Err(wrong(
             ErrorKind::ArgumentConflict,
             "`audit` doesn't take --config: it reads no settings file".to_owned(),
@@ -184,6 +203,12 @@ async fn run(arguments: Arguments) -> ExitCode {
         let verified = notebook::verify(&file, last.as_deref(), key.as_deref());
         return finish(say(verified));
     }
+    let command = match command {
+        Command::Request(arguments) => return code(client::request(*arguments, &environment()).await),
+        Command::Report(arguments) => return code(client::report(arguments, &environment()).await),
+        Command::Token { what } => return code(client::token(what, &environment()).await),
+        command => command,
+    };
     let config = match Config::read(config.as_deref(), &environment(), &SETTINGS) {
         (Some(config), problems) if problems.0.is_empty() => config,
         (config, Problems(problems)) => {
@@ -219,8 +244,26 @@ async fn run(arguments: Arguments) -> ExitCode {
         Command::Golden { thread, rename } => finish(write_case(&config, &thread, &rename).await),
         Command::Fork { thread, at, say } => finish(replay(&config, &thread, at, &say).await),
         Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
-        Command::Audit { .. } => unreachable!("handled above"),
+        Command::Key { what } => finish(keys(&what, &config)),
+        Command::Audit { .. } | Command::Request(_) | Command::Report(_) | Command::Token { .. } => {
+            unreachable!("handled above")
+        }
     }
+}
+
+/// Returns the exit code of a command that uses the API.
+fn code(end: client::End) -> ExitCode {
+    ExitCode::from(end as u8)
+}
+
+/// Makes or lists the keys of programs.
+fn keys(command: &client::key::KeyCommand, config: &Config) -> anyhow::Result<()> {
+    let printed = client::key::run(command, config.sections.get()).map_err(anyhow::Error::msg)?;
+    for line in printed.told {
+        eprintln!("{line}");
+    }
+    printed.out.iter().try_for_each(write_line)?;
+    Ok(())
 }
 
 async fn serve(config: Config, counting: JoinHandle<()>) -> anyhow::Result<()> {

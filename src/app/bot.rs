@@ -7,6 +7,7 @@ mod shared;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
+use countersign_api::{graph::NothingInAdvance, token::TokenKeys};
 use countersign_assistant::{graph::chat_graph, model_health::WatchedModel, plan_settings::PlanSettings};
 use countersign_capabilities::{Capability, Registry, facts::Facts};
 use countersign_config::{Config, Server};
@@ -15,7 +16,6 @@ use countersign_conversation::{
         groups::Groups,
         inbox::{Approvals, ApprovalsDeps},
         people::People,
-        policy,
     },
     presentation::{links::Links, names::Names},
     record::{
@@ -29,7 +29,11 @@ use countersign_conversation::{
         workers::{self, Advance, Workers},
     },
 };
-use countersign_core::{clock::Clock, draft::Drafting, ids::WorkerId};
+use countersign_core::{
+    clock::Clock,
+    draft::Drafting,
+    ids::{ThreadId, WorkerId},
+};
 use countersign_graph::store::Store;
 use futures_util::future::join_all;
 use tokio::{
@@ -45,6 +49,7 @@ use self::{
     shared::{Models, Shared},
 };
 use super::{
+    api::{self, Api, ReadyApi},
     audit_stream, dependencies, http, installed, keys,
     mail::{self, Mail, ReadyMail},
     models::{ModelNews, Offered},
@@ -61,6 +66,8 @@ pub struct Bot {
     store: Arc<dyn Store>,
     registry: Registry,
     address: SocketAddr,
+    /// The address of the API for programs, if there is one.
+    api: Option<SocketAddr>,
     ingress: Ingress,
     /// The tasks that run as long as the bot does, apart from the ingress.
     tasks: Vec<Task>,
@@ -124,18 +131,21 @@ impl Bot {
     ) -> anyhow::Result<Self> {
         let listener = listen(&config.server).await?;
         let address = listener.local_addr()?;
+        let api = Api::listen(config).await?;
         let offered = Offered::ask(config).await;
         let config = &offered.with_names(config);
         let model_news = ModelNews::default();
         model_news.tell(offered.news(config));
         let keys = keys::open(config)?;
         let store = keys::sealed(store, &keys, config).await?;
+        let written = store.written();
         let (store, cards): (Arc<dyn Store>, _) = (store.clone(), store.cards());
+        let api = api.map(|api| api.ready(api::requests(&store, written), TokenKeys::of(&keys.ring)));
         let slack = dependencies::slack(config)?;
         let account = own_account(&slack).await?;
         let us = account.identity;
         let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
-        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
+        let groups = Groups::new(slack.clone(), clock.clone(), dependencies::approvers_named(config), people.clone());
         let links = Links::new(store.clone(), account.url);
         let mail = Mail::open(config, &store, &clock, &links).await?;
         let of_mail = mail.as_ref().map(|mail| -> Arc<dyn Capability> { Arc::new(mail.capability()) });
@@ -153,7 +163,8 @@ impl Bot {
         let models = Models::of(config, &registry, &clock, &spending)?;
         let mail = mail.map(|mail| mail.ready(&config.email, models.classifier, models.writer, us.user.clone()));
         let mail_actions = mail.as_ref().map(ReadyMail::actions).unwrap_or_default();
-        let policies = config.approvals.clone();
+        let policies = dependencies::policies(config);
+        let api_actions = api.as_ref().map(|_| countersign_api::graph::actions()).unwrap_or_default();
         let approvals = Approvals::new(ApprovalsDeps {
             store: store.clone(),
             cards,
@@ -164,8 +175,14 @@ impl Bot {
             people,
             names: Names::new(slack.clone(), clock.clone()),
             links,
-            actions: registry.actions.clone().into_iter().chain(mail_actions.clone()).collect(),
-            policy_for: Arc::new(move |matter| policy::policy_for(&policies, matter)),
+            actions: registry
+                .actions
+                .clone()
+                .into_iter()
+                .chain(mail_actions.clone())
+                .chain(api_actions.clone())
+                .collect(),
+            policy_for: policies,
             keys: keys.ring,
             times: shared::times(config),
         });
@@ -185,7 +202,11 @@ impl Bot {
         if let Some(mail) = &mail {
             let settle_within = mail::settle_within(&config.email);
             let email = shared.engine(mail.graph()?, mail_actions, mail.automatic(), settle_within, &stop);
-            engines.push(Arc::new(email.with_outlet(step_commit)));
+            engines.push(Arc::new(email.with_outlet(step_commit.clone())));
+        }
+        if let Some(api) = &api {
+            let engine = shared.engine(api.graph()?, api_actions, Arc::new(NothingInAdvance), Duration::ZERO, &stop);
+            engines.push(Arc::new(engine.with_outlet(step_commit)));
         }
         let workers = Workers::new(workers::WorkersDeps {
             store: store.clone(),
@@ -195,7 +216,7 @@ impl Bot {
             name: name.clone(),
             lease: config.workers.lease,
             threads: config.workers.threads,
-            stop,
+            stop: stop.clone(),
         });
         let facts = Facts::new(registry.clone(), clock.clone());
         let home = shared.home(&facts, WatchedModel::new(models.pulse), spending);
@@ -220,6 +241,7 @@ impl Bot {
         let events = Events { store: store.clone(), clock: clock.clone(), workers: workers.clone(), sources };
         let watcher = watches::watcher(config, &registry, &store, &clock, approvals.people.clone());
         let every = config.workers.sweep_every;
+        let (waking, sending) = (workers.clone(), sender.clone());
         let sweeper = Sweeper {
             store: store.clone(),
             clock: clock.clone(),
@@ -250,10 +272,32 @@ impl Bot {
         if let Some(mail) = mail {
             let (names, waking) = (approvals.names.clone(), workers.clone());
             let wake = Arc::new(move |thread| waking.wake(thread));
-            tasks.extend(mail.tasks(config, mail::TaskDeps { team: account.team, slack, names, holder: name, wake })?);
+            let team = account.team.clone();
+            tasks.extend(mail.tasks(config, mail::TaskDeps { team, slack, names, holder: name, wake })?);
+        }
+        let api_address = api.as_ref().and_then(ReadyApi::address);
+        if let Some(api) = api {
+            let (approvals, team) = (&approvals, account.team);
+            let wake = Arc::new(move |thread: ThreadId| {
+                waking.wake(thread.clone());
+                sending.flush(thread);
+            });
+            tasks.extend(api.tasks(api::TaskDeps { config, approvals, team, wake, stop }));
         }
         let (in_progress, drain) = (shared.tasks, config.workers.drain);
-        Ok(Self { store, registry, address, ingress, tasks, running, workers, seen, in_progress, drain })
+        Ok(Self {
+            store,
+            registry,
+            address,
+            api: api_address,
+            ingress,
+            tasks,
+            running,
+            workers,
+            seen,
+            in_progress,
+            drain,
+        })
     }
 
     /// Returns the address of the HTTP server for health, metrics and, without Socket Mode, Slack's requests.
@@ -263,6 +307,11 @@ impl Bot {
     /// Never.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         Ok(self.address)
+    }
+
+    /// Returns the address of the API for programs, if there is one.
+    pub fn api_address(&self) -> Option<SocketAddr> {
+        self.api
     }
 
     /// Returns the store, for traces.

@@ -58,7 +58,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     }
     let allows = |kind: &str| settings.outsiders.iter().any(|named| named == kind);
     let bot = client.auth_test().await.map_err(|error| error.to_string())?.identity;
-    for user in settings.named().iter().filter(|name| name.starts_with(['U', 'W'])) {
+    for user in dependencies::approvers_named(config).iter().filter(|name| name.starts_with(['U', 'W'])) {
         match client.user_info(&user.as_str().into()).await {
             Ok(person) if person.deleted => problems.push(format!("{user} ({}) is deactivated", person.name)),
             Ok(person) if person.is_bot && !allows("bots") => {

@@ -4,6 +4,10 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
+use countersign_api::{
+    graph::{API, ApiState},
+    settings::Api,
+};
 use countersign_assistant::{
     blob_cache::{BlobCache, MIN_RETENTION},
     state::AgentState,
@@ -24,7 +28,7 @@ use countersign_email::{MAIL, send, spam, state::MailState};
 use countersign_graph::{
     action::{ActionKind, ActionRecord, Label, Scope},
     conversing::Memories,
-    engine::PolicyInput,
+    engine::{PolicyFor, PolicyInput},
     standing::Entitled,
     store::{ActionFilter, Keep, Store},
 };
@@ -56,14 +60,33 @@ use url::Url;
 use super::installed;
 
 /// The names of the graphs in this program.
-pub const GRAPHS: &[&str] = &[CHAT, MAIL];
+pub const GRAPHS: &[&str] = &[CHAT, MAIL, API];
 
 /// The actions of the capabilities that have no platform, and of the mail graph. The settings can name them, too.
 const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS, &[send::NAME, spam::NAME]];
 
 /// Returns the readers of the state of each graph's threads.
 pub fn memories() -> Memories {
-    Memories::default().with::<AgentState>(GraphName::default()).with::<MailState>(GraphName::new(MAIL))
+    Memories::default()
+        .with::<AgentState>(GraphName::default())
+        .with::<MailState>(GraphName::new(MAIL))
+        .with::<ApiState>(GraphName::new(API))
+}
+
+/// Returns the policy of each change, as the settings say: those of `[api]` for what programs ask for, and those of
+/// `[approvals]` for everything else.
+pub fn policies(config: &Config) -> PolicyFor {
+    let (general, api) = (config.approvals.clone(), config.sections.get::<Api>().clone());
+    Arc::new(move |input| api.policy_of(input, &general).unwrap_or_else(|| policy::policy_for(&general, input)))
+}
+
+/// Returns everyone whom the settings name as approvers: people, user groups, `channel` and `requester`.
+pub fn approvers_named(config: &Config) -> Vec<String> {
+    let mut named = config.approvals.named();
+    named.extend(config.sections.get::<Api>().named());
+    named.sort();
+    named.dedup();
+    named
 }
 
 /// Opens the configured store, and creates it if necessary.
@@ -355,7 +378,7 @@ pub(super) fn purpose_of(setting: ModelPurpose) -> Purpose {
 
 /// Returns the user groups that the settings name as approvers.
 pub fn groups_named(config: &Config) -> Vec<String> {
-    config.approvals.named().into_iter().filter(|name| name.starts_with('S')).collect()
+    approvers_named(config).into_iter().filter(|name| name.starts_with('S')).collect()
 }
 
 /// Returns the settings as they are shown to people.

@@ -17,7 +17,7 @@ use countersign_watches::settings::SECTION as WATCHES;
 
 /// The settings that the capabilities add.
 pub const SETTINGS: Additions = Additions {
-    sections: &[settings::SECTION, SIMULATION, WATCHES, mcp::settings::SECTION],
+    sections: &[settings::SECTION, SIMULATION, WATCHES, mcp::settings::SECTION, countersign_api::settings::SECTION],
     measures: &[settings::MEASURES],
 };
 

@@ -48,7 +48,7 @@ const KEY_BYTES: usize = 32;
 /// The scope of the seals, beyond the records of actions.
 const SCOPE: SealScope = SealScope {
     registers: &[register::KEY],
-    register_families: &[notes::KEYS, countersign_email::register::REGISTERS],
+    register_families: &[notes::KEYS, countersign_email::register::REGISTERS, countersign_api::register::REGISTERS],
 };
 
 /// The keys and their origin.

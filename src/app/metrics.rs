@@ -27,6 +27,12 @@ use Kind::{Counter, Gauge, Histogram};
 /// All metrics, by name.
 pub const METRICS: &[Metric] = &[
     ("countersign_actions_total", Counter, Count, "Changes that ended, by action and outcome."),
+    ("countersign_api_claims_refused_total", Counter, Count, "Claims of programs that were refused, by reason."),
+    ("countersign_api_claims_total", Counter, Count, "Approvals that programs claimed."),
+    ("countersign_api_refused_sign_ins_total", Counter, Count, "Requests to the API with a wrong key."),
+    ("countersign_api_requests_total", Counter, Count, "Requests to the API, by result."),
+    ("countersign_api_waiters", Gauge, Count, "Connections of programs that wait for a decision."),
+    ("countersign_api_waiting_requests", Gauge, Count, "Requests of programs that have no card yet."),
     ("countersign_asked_to_wait_total", Counter, Count, "Messages that Slack asked to send later."),
     ("countersign_audit_stream_entries_total", Counter, Count, "Entries of records that were sent to another system."),
     (

@@ -3,6 +3,7 @@
 //! [`Bot`] is the production bot. `serve`, the playground and the tests all run it; they differ only in addresses and
 //! the clock.
 
+mod api;
 mod audit_stream;
 pub mod backup;
 pub mod bot;

@@ -83,6 +83,22 @@ string_id! {
     /// The id of a Slack user (`U…` or `W…`).
     UserId
 }
+
+/// The beginning of the ids of keys. No person has such an id, since Slack's have only letters and digits.
+const KEY: &str = "key:";
+
+impl UserId {
+    /// Returns the id under which a program asks that signs in with the API key of this name. No person can have it.
+    pub fn of_key(name: &str) -> Self {
+        Self::new(format!("{KEY}{name}"))
+    }
+
+    /// Returns the name of the API key, if a program asks and not a person.
+    pub fn key(&self) -> Option<&str> {
+        self.0.strip_prefix(KEY)
+    }
+}
+
 string_id! {
     /// The time of a message by Slack's clock, which identifies the message within its channel. Opaque.
     MessageTs

@@ -15,6 +15,9 @@ use crate::{
 
 pub use self::card::{Asked, Card, CardState, EndedBy, Fact, FollowUp, Meter};
 
+/// The mark before the name of an API key, which no person has.
+pub const KEY_MARK: &str = "🤖 ";
+
 /// A run of text with one style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -144,7 +147,7 @@ impl Text {
     }
 
     /// Returns the text without styles, for notifications, test logs and models. A person appears as `@` and the id, a
-    /// group as its id.
+    /// group as its id, a program by the name of its API key.
     pub fn words(&self) -> String {
         self.0
             .iter()
@@ -152,7 +155,10 @@ impl Text {
                 Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) | Span::Quote(t) | Span::Group(t) => {
                     t.clone()
                 }
-                Span::Person(user) | Span::Name(user) => format!("@{user}"),
+                Span::Person(user) | Span::Name(user) => match user.key() {
+                    Some(key) => format!("{KEY_MARK}{key}"),
+                    None => format!("@{user}"),
+                },
                 Span::Channel(channel) => format!("#{channel}"),
                 Span::Moment(at) => at.to_string(),
                 Span::Link { text, .. } => text.clone(),

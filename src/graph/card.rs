@@ -38,6 +38,7 @@ impl ActionRecord {
                 by: self.approved_by(),
                 at: self.decisions.last().map_or(self.requested_at, |decision| decision.at),
                 meter: self.meter(),
+                is_elsewhere: self.requested_by.key().is_some(),
             },
             Status::Done
             | Status::Failed
@@ -92,6 +93,9 @@ impl ActionRecord {
     pub fn follow_ups(&self) -> Vec<FollowUp> {
         let again = || FollowUp::Again("Try again".to_owned());
         match self.status {
+            // Only the program itself can ask again.
+            Status::Failed if self.requested_by.key().is_some() => Vec::new(),
+            Status::Unknown if self.requested_by.key().is_some() => vec![FollowUp::MarkDone, FollowUp::Abandon],
             Status::Done => self.possible_undo().into_iter().map(|undo| FollowUp::Undo(undo.label.clone())).collect(),
             Status::Failed => match &self.outcome {
                 Some(Outcome::Failed { error: ErrorKind::NotFound | ErrorKind::Already, .. }) => Vec::new(),
@@ -126,6 +130,10 @@ impl ActionRecord {
 
     /// Returns the progress, if the change is made in batches.
     fn meter(&self) -> Option<Meter> {
+        if let Some(note) = self.waits_for_claim() {
+            let (approval, seconds_left, asks) = (self.approval.clone(), None, None);
+            return Some(Meter { approval, done: 0, total: 1, seconds_left, note, asks });
+        }
         let progress = self.progress.as_ref()?;
         let elapsed = self.progress_at?.since(self.intent_at?);
         Some(Meter {

@@ -72,6 +72,12 @@ impl Digest {
         Self(Hex::of(hmac::sign(key, bytes).as_ref()).as_str().into())
     }
 
+    /// Returns the canonical form of RFC 8785 of a value; `None` if it has a number that not all programs read in the
+    /// same way.
+    pub fn canonical_text(value: &Value) -> Option<String> {
+        canonical::text(value).ok().map(|text| text.get().to_owned())
+    }
+
     /// Compares two digests in constant time.
     pub fn is(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());

@@ -11,6 +11,7 @@
 mod ask;
 mod batches;
 pub mod buttons;
+mod claim;
 mod external;
 mod follow_up;
 mod looks;
@@ -32,6 +33,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, debug_span, field::Empty};
 
+pub use self::perform::lapsed;
 use self::{
     paused::Paused,
     session::{Session, StepInfo, outgoing},

@@ -228,6 +228,16 @@ impl Keyring {
         RowSeal { by: self.signs(), mac: mac(self.signing(), purpose, value) }
     }
 
+    /// Returns a secret for another purpose from each key, with the name of the key; the first one is that of the key
+    /// that signs. It tells nothing about the key itself.
+    pub fn derived(&self, purpose: &str) -> Vec<(&KeyId, [u8; 32])> {
+        let of = |key: &Key| {
+            let tag = hmac::sign(&key.secret, format!("derived\0{purpose}").as_bytes());
+            tag.as_ref().try_into().expect("a tag has 32 bytes")
+        };
+        self.0.iter().map(|key| (&key.id, of(key))).collect()
+    }
+
     /// Checks a seal.
     pub fn proof<T: Serialize + ?Sized>(&self, purpose: &str, value: &T, seal: Option<&RowSeal>) -> Proof {
         let Some(seal) = seal else { return Proof::Unsealed };

@@ -43,10 +43,11 @@ pub struct OutsideTimes {
 impl Times {
     /// Returns the end of a card that is shown at this time.
     fn end(&self, scope: &Scope, at: Timestamp) -> Timestamp {
-        match (scope.is_from_outside, self.outside.open_for) {
-            (true, None) => Timestamp::NEVER,
-            (true, Some(open_for)) => at + open_for,
-            (false, _) => at + self.open_for,
+        match (scope.ends, scope.is_from_outside, self.outside.open_for) {
+            (Some(end), ..) => end,
+            (None, true, None) => Timestamp::NEVER,
+            (None, true, Some(open_for)) => at + open_for,
+            (None, false, _) => at + self.open_for,
         }
     }
 }

@@ -11,6 +11,7 @@
 use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, UserId},
+    reply::KEY_MARK,
 };
 use url::Url;
 
@@ -60,8 +61,11 @@ impl Mrkdwn {
         self.wrapped(words, "`", &['`'])
     }
 
-    /// Appends a mention of a person, which notifies them.
+    /// Appends a mention of a person, which notifies them, or the name of an API key with its mark.
     pub fn person(self, user: &UserId) -> Self {
+        if let Some(key) = user.key() {
+            return self.plain(KEY_MARK).code(key);
+        }
         let id = user.as_str();
         if is_id(id) { self.push_token(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
     }

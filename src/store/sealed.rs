@@ -27,7 +27,7 @@ use countersign_graph::{
         Acquired, ActionFilter, ActionKey, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter,
         Delivery, Durability, Error, Forget, Handling, Holder, Ingested, Keep, KnownCards, Lease, Posted,
         QueuedMessage, Register, Saved, Sent, Seq, Settlement, StepRecord, Store, Then, ThreadFilter, ThreadSummary,
-        Unreadable, Unwritable, Version, Waiting,
+        Unreadable, Unwritable, Version, Waiting, Written,
     },
 };
 use serde_json::Value;
@@ -61,6 +61,7 @@ pub struct SealedStore {
     /// verified again.
     recent: Recent<ActionId, ActionRecord>,
     cards: Arc<KnownCards>,
+    written: Arc<Written>,
 }
 
 impl fmt::Debug for SealedStore {
@@ -72,7 +73,12 @@ impl fmt::Debug for SealedStore {
 impl SealedStore {
     /// Wraps `inner` with the keys to seal and verify with.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
-        Self { inner, keys, scope, recent: Recent::new(MAX_RECORDS), cards: Arc::default() }
+        Self { inner, keys, scope, recent: Recent::new(MAX_RECORDS), cards: Arc::default(), written: Arc::default() }
+    }
+
+    /// Returns the watchers of what this process writes through this store.
+    pub fn written(&self) -> Arc<Written> {
+        self.written.clone()
     }
 
     /// Returns the cards that this process has written through this store.
@@ -274,10 +280,12 @@ impl Store for SealedStore {
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        if self.scope.has_register(key) {
-            return self.inner.set_register(key, expected, &self.seal_value(key, value.clone())).await;
-        }
-        self.inner.set_register(key, expected, value).await
+        let set = match self.scope.has_register(key) {
+            true => self.inner.set_register(key, expected, &self.seal_value(key, value.clone())).await,
+            false => self.inner.set_register(key, expected, value).await,
+        };
+        self.written.on_register(key);
+        set
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

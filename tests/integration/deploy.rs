@@ -124,7 +124,7 @@ fn all_that_is_wrong_is_told_at_once() {
         "#,
         &[("UPGRADE_API_URL", "upgrade.example.com"), ("COUNTERSIGN__SLACK__CONNECTIONS", "12")],
     ), @r#"
-    databse: there is no such section; the sections are slack, server, store, workers, approvals, plans, record, model, email, telemetry, upgrade, simulation, watches, mcp
+    databse: there is no such section; the sections are slack, server, store, workers, approvals, plans, record, model, email, telemetry, upgrade, simulation, watches, mcp, api
     slack.bot_token: secrets come from the environment only; set SLACK_BOT_TOKEN there and remove this
     server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `connections`, `header_timeout`, `body_timeout`, `idle_timeout`, `log`, `log_format`)
     server.port: found `"eighty"` (invalid type: string "eighty", expected a whole number); expected something like `3000`

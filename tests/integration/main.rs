@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, unreachable_pub, reason = "all of it is test code")]
 
 mod actions;
+mod api;
 mod approvals;
 mod contracts;
 mod deploy;

@@ -55,6 +55,15 @@ impl ChannelAnnouncer {
     }
 }
 
+impl ChannelAnnouncer {
+    /// Removes a message that begins no thread.
+    pub(in super::super) async fn remove(&self, channel: &ChannelId, message: &MessageTs) {
+        if let Err(error) = self.slack.delete_message(channel, message).await {
+            tracing::warn!(error = cause::chain(&error), "Cannot remove a message that begins no thread");
+        }
+    }
+}
+
 #[async_trait]
 impl Announcer for ChannelAnnouncer {
     async fn announce(
@@ -114,9 +123,7 @@ impl Roots for ChannelRoots {
     }
 
     async fn remove(&self, message: &MessageTs) {
-        if let Err(error) = self.announcer.slack.delete_message(&self.channel, message).await {
-            tracing::warn!(error = cause::chain(&error), "Cannot remove a message that begins no thread");
-        }
+        self.announcer.remove(&self.channel, message).await;
     }
 
     fn link(&self, thread: &ThreadId) -> Option<String> {

@@ -10,7 +10,7 @@ use std::{
 
 use axum::{
     Router,
-    extract::Request,
+    extract::{ConnectInfo, Request},
     http::{StatusCode, header::CONNECTION},
     response::IntoResponse as _,
 };
@@ -45,10 +45,14 @@ fn head_bytes<B>(request: &axum::http::Request<B>) -> usize {
 pub(super) async fn serve(stream: TcpStream, router: Router, room: Room, stop: CancellationToken) {
     let room = Arc::new(room);
     let (evicted, stopped) = (room.eviction(), stop);
+    let peer = stream.peer_addr().map(|peer| ConnectInfo(peer.ip())).ok();
     let router = TowerToHyperService::new(router);
     let answer = service_fn(|request: hyper::Request<Incoming>| {
         let (router, room) = (router.clone(), room.clone());
-        let request: Request = request.map(|body| axum::body::Body::new(RequestBody::new(body, room.clone())));
+        let mut request: Request = request.map(|body| axum::body::Body::new(RequestBody::new(body, room.clone())));
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
         async move {
             if head_bytes(&request) > MAX_BUFFER {
                 let refusal = (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, [(CONNECTION, "close")]).into_response();

@@ -14,9 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::{LOG_EVERY, Limits};
 
-/// The time limit for handling a request. A delivery is stored or refused in less.
-const HANDLING_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The maximum total size of the request bodies in memory, in bytes, over all connections.
 const MAX_BODY_BYTES: usize = 32 << 20;
 
@@ -162,13 +159,13 @@ impl Room {
     /// Returns the deadline of the current phase.
     pub(super) fn deadline(&self) -> Instant {
         let (phase, since) = self.state.at();
-        let Limits { header_timeout, body_timeout, idle_timeout, .. } = self.connections.0.limits;
+        let Limits { header_timeout, body_timeout, idle_timeout, handling_timeout, .. } = self.connections.0.limits;
         since
             + match phase {
                 Phase::Idle => idle_timeout,
                 Phase::Head => header_timeout,
                 Phase::Body | Phase::Answer => body_timeout,
-                Phase::Handling => HANDLING_TIMEOUT,
+                Phase::Handling => handling_timeout,
             }
     }
 

@@ -13,6 +13,9 @@ const MAX_CONNECTIONS: usize = 4096;
 /// runtime, the logs.
 const RESERVED: usize = 64;
 
+/// The time limit for handling a request of Slack. A delivery is stored or refused in less.
+const HANDLING_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The minimum time between two log lines about the same problem with connections.
 pub(super) const LOG_EVERY: Duration = Duration::from_secs(60);
 
@@ -28,6 +31,8 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// The time for which a connection may stay open without a request.
     pub idle_timeout: Duration,
+    /// The time limit for handling a request.
+    pub handling_timeout: Duration,
 }
 
 impl Limits {
@@ -43,7 +48,14 @@ impl Limits {
             header_timeout: server.header_timeout,
             body_timeout: server.body_timeout,
             idle_timeout: server.idle_timeout,
+            handling_timeout: HANDLING_TIMEOUT,
         }
+    }
+
+    /// Returns these limits with at most so many connections.
+    #[must_use]
+    pub fn at_most(self, connections: usize) -> Self {
+        Self { connections: self.connections.min(connections), ..self }
     }
 }
 

@@ -178,6 +178,9 @@ pub enum CardState {
         /// The progress, if the change is made in batches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         meter: Option<Meter>,
+        /// True if a program elsewhere carries it out.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_elsewhere: bool,
     },
     /// Closed. From then on the card serves as the record.
     Closed {

@@ -228,6 +228,14 @@ pub trait ActionKind: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the time within which an approved change must be claimed by the program that carries it out elsewhere
+    /// ([`ActionRecord::claimed`]); `None` if the engine carries it out itself. Such a change waits for its outcome in its
+    /// [`Self::batches`].
+    fn claimed_within(&self, record: &ActionRecord) -> Option<Duration> {
+        let _ = record;
+        None
+    }
+
     /// Returns the batches of the change if it is too large for one request. In that case,
     /// [`Self::perform`], [`Self::recovery`] and [`Self::probe`] are not used, since they apply to
     /// a single request.

@@ -10,6 +10,7 @@
 //! capability implements.
 
 mod batches;
+mod claim;
 mod decision;
 mod differences;
 mod evidence;
@@ -28,6 +29,7 @@ mod wait;
 
 pub use self::{
     batches::{Batch, Batches, Progress},
+    claim::{CLAIMED_BY, Claim},
     decision::{Approver, Decision, Escalation, Lapse, Policy, Verdict},
     differences::{difference, differences},
     evidence::{Evidence, Suggested, Words, asked_by},

@@ -249,6 +249,11 @@ impl ActionRecord {
         format!("wait:{}", self.id)
     }
 
+    /// Returns the key of the timer that ends the wait for a claim.
+    pub fn claim_timer(&self) -> String {
+        format!("claim:{}", self.id)
+    }
+
     /// Returns the key of the timer that notifies the people whom the policy names.
     pub fn notification_timer(&self) -> String {
         format!("tell:{}", self.id)

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -39,6 +40,9 @@ pub struct Scope {
     /// approval needs the other button and is asked about once more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_risky: bool,
+    /// The end of the card, if the request itself sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Timestamp>,
 }
 
 impl Scope {
@@ -56,6 +60,12 @@ impl Scope {
     /// Notes whether something speaks against the change.
     pub fn risky(mut self, is_risky: bool) -> Self {
         self.is_risky = is_risky;
+        self
+    }
+
+    /// Sets the end of the card, in place of the usual one.
+    pub fn ends_at(mut self, end: Timestamp) -> Self {
+        self.ends = Some(end);
         self
     }
 

@@ -241,7 +241,7 @@ impl<S: State> Engine<S> {
 
     /// Returns the person who said “stop” since this thread was leased, if anyone did. The message is acknowledged when
     /// the action is closed, so that a process that takes over in between finds it as well.
-    async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
+    pub(super) async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
         let lease = &session.lease;
         session.add_messages(self.store.messages(&lease.thread, session.newest_seq(), Some(lease)).await?);
         Ok(session.stop_said())

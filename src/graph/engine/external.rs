@@ -196,8 +196,10 @@ impl<S: State> Engine<S> {
         node: &'static str,
     ) -> Result<LeaseState, Error> {
         let record = self.decided(session, action).await?;
-        let waiting = record.filter(|record| {
-            record.status == Status::Intent && record.waits.as_ref().is_some_and(|wait| wait.end.is_none())
+        let waiting = record.filter(|record| match record.status {
+            Status::Approved => true, // nobody has claimed it
+            Status::Intent => record.waits.as_ref().is_some_and(|wait| wait.end.is_none()),
+            _ => false,
         });
         let suspended = session.checkpoint.suspended.values().find(|suspended| suspended.action == *action).cloned();
         let (Some(record), Some(suspended)) = (waiting, suspended) else {
@@ -209,10 +211,14 @@ impl<S: State> Engine<S> {
         };
         let now = self.clock.now();
         let mut changes = session.changes();
-        let mut resumed = record.moved(Status::Intent).map_err(illegal)?;
-        resumed.waits = resumed.waits.map(|wait| Wait { end, ..wait });
-        changes.timers.push(TimerChange::Clear { key: resumed.waiting_timer() });
-        changes.actions.push(ActionChange { expected: Some(record.revision), record: resumed });
+        if record.status == Status::Approved {
+            changes.timers.push(TimerChange::Clear { key: record.claim_timer() });
+        } else {
+            let mut resumed = record.moved(Status::Intent).map_err(illegal)?;
+            resumed.waits = resumed.waits.map(|wait| Wait { end, ..wait });
+            changes.timers.push(TimerChange::Clear { key: resumed.waiting_timer() });
+            changes.actions.push(ActionChange { expected: Some(record.revision), record: resumed });
+        }
         session.checkpoint.suspended.remove(record.question());
         self.restore_turn(session, suspended)?;
         let info =

@@ -24,11 +24,12 @@ use serde_json::{Value, json};
 
 use super::session::{Session, StepInfo, outgoing};
 use crate::{
-    action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
+    action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Policy, Probed, Recovery, Status},
     checkpoint::Cursor,
     engine::{Engine, LeaseState, PolicyInput},
     keyring::Proof,
     node::State,
+    standing::Entitled,
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
     unwind::{Panicked, caught},
 };
@@ -93,7 +94,10 @@ impl<S: State> Engine<S> {
         match record.status {
             Status::Approved => match self.refusal(&*kind, &record).await {
                 Some(refused) => self.close(session, &record, Attempt { node, began }, refused).await,
-                None => Box::pin(self.send(session, &*kind, record, Attempt { node, began })).await,
+                None => match kind.claimed_within(&record) {
+                    Some(within) => self.await_claim(session, &record, within, Attempt { node, began }).await,
+                    None => Box::pin(self.send(session, &*kind, record, Attempt { node, began })).await,
+                },
             },
             Status::Intent => match kind.batches() {
                 Some(batches) => {
@@ -114,7 +118,8 @@ impl<S: State> Engine<S> {
             let summary = Text::from("I was updated after this card was posted, so nothing was done. Ask again.");
             return Some(failed(ErrorKind::Execution, summary));
         }
-        if let Some(refused) = self.lapsed(record).await {
+        let policy = (self.policy_for)(&PolicyInput::of(record));
+        if let Some(refused) = lapsed(record, policy, &*self.entitled, self.clock.now()).await {
             return Some(refused);
         }
         let read = tokio::time::timeout(self.settings.step_timeout, caught(kind.preconditions(record))).await;
@@ -130,28 +135,6 @@ impl<S: State> Engine<S> {
                 Text::from("The platform took too long to answer, so nothing was done. Ask again."),
             )),
         }
-    }
-
-    /// Returns an outcome if the approvals of an action were given some time ago and are no longer enough: a giver may not
-    /// approve it any more, or the policy needs more of them now.
-    async fn lapsed(&self, record: &ActionRecord) -> Option<Outcome> {
-        let decided = record.decisions.last()?.at;
-        let approved = record.approved_by().len();
-        if record.under.is_some() || approved == 0 || self.clock.now().since(decided) < DECISION_IS_FRESH {
-            return None;
-        }
-        let mut current = record.clone();
-        current.policy = (self.policy_for)(&PolicyInput::of(record)).into();
-        let lapses = self.entitled.lapses(&current).await;
-        let (left, needed) = (approved - lapses.len().min(approved), current.policy.needed);
-        if left >= needed as usize {
-            return None;
-        }
-        let text = lapses.into_iter().fold(Text::from("Nothing was done."), |text, lapse| {
-            text.plain(" ").person(lapse.by).plain(format!("’s approval no longer counts: {}.", lapse.why))
-        });
-        let needed = if needed == 1 { "1 approval".to_owned() } else { format!("{needed} approvals") };
-        Some(failed(ErrorKind::Execution, text.plain(format!(" This needs {needed} now. Ask again for a new card."))))
     }
 
     /// Writes the intent, sends the request, and records the answer.
@@ -331,6 +314,28 @@ impl<S: State> Engine<S> {
             false => self.save_step(session, info, changes, None).await,
         }
     }
+}
+
+/// Returns an outcome if the approvals of an action were given some time ago and are no longer enough: a giver may not
+/// approve it any more, or `policy`, the current one, needs more of them now.
+pub async fn lapsed(record: &ActionRecord, policy: Policy, entitled: &dyn Entitled, now: Timestamp) -> Option<Outcome> {
+    let decided = record.decisions.last()?.at;
+    let approved = record.approved_by().len();
+    if record.under.is_some() || approved == 0 || now.since(decided) < DECISION_IS_FRESH {
+        return None;
+    }
+    let mut current = record.clone();
+    current.policy = policy.into();
+    let lapses = entitled.lapses(&current).await;
+    let (left, needed) = (approved - lapses.len().min(approved), current.policy.needed);
+    if left >= needed as usize {
+        return None;
+    }
+    let text = lapses.into_iter().fold(Text::from("Nothing was done."), |text, lapse| {
+        text.plain(" ").person(lapse.by).plain(format!("’s approval no longer counts: {}.", lapse.why))
+    });
+    let needed = if needed == 1 { "1 approval".to_owned() } else { format!("{needed} approvals") };
+    Some(failed(ErrorKind::Execution, text.plain(format!(" This needs {needed} now. Ask again for a new card."))))
 }
 
 /// Returns the time after the intent in which requests of an action may be sent.

@@ -37,6 +37,7 @@ mod outgoing;
 mod query;
 mod register;
 mod unreadable;
+mod written;
 
 use std::{fmt, time::Duration};
 
@@ -63,6 +64,7 @@ pub use self::{
     query::{ActionFilter, ActionKey, ActionsOf, Backlog, Durability, Keep, ThreadFilter, ThreadSummary, Unwritable},
     register::{Register, TypedRegister},
     unreadable::{Unreadable, Versioned, read_versioned, why_unreadable},
+    written::Written,
 };
 use super::action::ActionRecord;
 

@@ -153,6 +153,9 @@ impl SealedStore {
         if result.as_ref().is_ok_and(was_made) {
             counts::count(&sealed);
             sealed.actions.iter().for_each(|change| self.cards.on_written(change));
+            if !sealed.actions.is_empty() {
+                self.written.on_thread(&sealed.thread);
+            }
         }
         sealed.actions.into_iter().for_each(|change| self.note(change.record));
         result.map_err(|error| match error {

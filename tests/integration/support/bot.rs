@@ -51,6 +51,7 @@ struct Running {
     store: Arc<dyn Store>,
     in_hand: InHand,
     address: SocketAddr,
+    api: Option<SocketAddr>,
     stop: CancellationToken,
     task: JoinHandle<anyhow::Result<()>>,
 }
@@ -177,11 +178,12 @@ impl TestBot {
         let stop = CancellationToken::new();
         let bot = self.open(&stop).await;
         let (store, address, in_hand) = (bot.store(), bot.address().unwrap(), bot.in_hand());
+        let api = bot.api_address();
         if self.config.slack_mode() == SlackMode::Http {
             self.slack.point_at(&format!("http://{address}"));
         }
         let task = tokio::spawn(bot.run(stop.clone()));
-        self.running = Some(Running { store, in_hand, address, stop, task });
+        self.running = Some(Running { store, in_hand, address, api, stop, task });
         if self.config.slack_mode() == SlackMode::Socket {
             eventually("a socket", || self.slack.sockets() > 0).await;
         }
@@ -237,6 +239,11 @@ impl TestBot {
     /// Where health and metrics are.
     pub(crate) fn address(&self) -> SocketAddr {
         self.running.as_ref().expect("it runs").address
+    }
+
+    /// Where the API for programs is.
+    pub(crate) fn api(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").api.expect("it has an API")
     }
 
     /// This test is about something that Slack objects to.

@@ -161,13 +161,13 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
             let asked = sentence().plain(" ").plain(opening(origin.is_some())).person(asked_by).plain(".");
             fallback_with(&card.title, asked)
         }
-        CardState::Running { by, at, meter } => {
+        CardState::Running { by, at, meter, is_elsewhere } => {
             let approved = match by.as_slice() {
                 [] => sentence().plain("Approved by a setting"),
                 by => people(sentence().plain("Approved by "), by),
             };
-            let line = approved.plain(" · ").moment(*at).plain(" · running…");
-            let line = line.finish();
+            let line = approved.plain(" · ").moment(*at);
+            let line = if *is_elsewhere { line } else { line.plain(" · running…") }.finish();
             canvas.add_reserved(blocks::section(&line));
             if let Some(meter) = meter {
                 let bar = bar(meter);

@@ -126,7 +126,10 @@ fn element(span: &Span) -> Option<Value> {
         Span::Bold(words) => text(words, Some("bold")),
         Span::Italic(words) => text(words, Some("italic")),
         Span::Code(words) | Span::Group(words) => text(words, Some("code")),
-        Span::Person(user) | Span::Name(user) => Some(json!({ "type": "user", "user_id": user })),
+        Span::Person(user) | Span::Name(user) => match user.key() {
+            Some(_) => text(&Text(vec![span.clone()]).words(), None),
+            None => Some(json!({ "type": "user", "user_id": user })),
+        },
         Span::Channel(channel) => Some(json!({ "type": "channel", "channel_id": channel })),
         Span::Moment(at) => Some(json!({ "type": "date", "timestamp": at.seconds(),
             "format": "{date_short_pretty} {time}", "fallback": utc(*at) })),

@@ -137,7 +137,12 @@ fn an_irreversible_card_is_red_and_asks_for_confirmation() {
 
 #[test]
 fn a_decided_card_has_no_buttons() {
-    let running = CardState::Running { by: vec!["U0BO".into()], at: Timestamp(1_767_225_600_000), meter: None };
+    let running = CardState::Running {
+        by: vec!["U0BO".into()],
+        at: Timestamp(1_767_225_600_000),
+        meter: None,
+        is_elsewhere: false,
+    };
     let message = card(&start_math_hints(), &running);
     check(&message);
     assert_snapshot!(as_shown(&message), @"

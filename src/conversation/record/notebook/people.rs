@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::ids::UserId;
+use countersign_core::{ids::UserId, reply::Text};
 use countersign_graph::{
     seal::{self, Leaf},
     store::AuditEntry,
@@ -29,6 +29,7 @@ impl People {
         let mut names = BTreeMap::new();
         for id in ids(record) {
             let name = match (hides_people, slack) {
+                _ if UserId::new(&*id).key().is_some() => Text::new().name(UserId::new(&*id)).words(),
                 (true, _) => format!("Person {}", names.len() + 1),
                 (false, Some(slack)) if names.len() < MAX_LOOKUPS => match slack.user_info(&UserId::new(&*id)).await {
                     Ok(person) => person.name,

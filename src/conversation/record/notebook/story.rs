@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use countersign_core::{clock::Timestamp, ids::ThreadId};
+use countersign_core::{clock::Timestamp, ids::ThreadId, reply::KEY_MARK};
 use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
 use countersign_planner::events::Phase;
 use serde_json::{Value, json};
@@ -92,9 +92,11 @@ impl Story<'_> {
         let who: Vec<_> = self
             .people
             .all()
-            .map(|(id, name)| match name.starts_with('@') || name.starts_with("Person ") {
-                true => inline(name),
-                false => format!("{} (@{id})", inline(name)),
+            .map(|(id, name)| {
+                match name.starts_with('@') || name.starts_with("Person ") || name.starts_with(KEY_MARK) {
+                    true => inline(name),
+                    false => format!("{} (@{id})", inline(name)),
+                }
             })
             .collect();
         let _ = write!(facts, "- Who: {}\n- Exported: {} {} UTC", listed(&who), day(now), time(now));
@@ -146,11 +148,18 @@ impl Story<'_> {
                 if event.action.is_none() {
                     return self.write_event(event, &format!("**{who}** was refused: {why}."), None);
                 }
+                if detail["claim"] == true {
+                    return self.write_event(event, &format!("**{who}** tried to take {card} and was refused: {why}."), None);
+                }
                 self.write_event(event, &format!("**{who}** tried to decide about {card}, but it didn't count: {why}."), None);
             }
             AuditKind::Decided => {
                 let (what, reason) = self.cards.decision_sentence(event, &who, self.people);
                 self.write_event(event, &what, reason.map(|reason| self.people.named(reason)).as_deref());
+            }
+            AuditKind::Executed if event.by.is_some() => {
+                let digest = inline(detail["payload_digest"].as_str().unwrap_or("unknown"));
+                self.write_event(event, &format!("**{who}** took {card} with the same payload (`{digest}`)."), None);
             }
             AuditKind::Executed => {
                 let what = format!(
@@ -180,6 +189,12 @@ impl Story<'_> {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
                 let waited = if event.action.is_some() { format!(", which {card} was waiting for") } else { String::new() };
                 self.write_event(event, &format!("An answer came from {source}{waited}."), None);
+            }
+            AuditKind::Outcome if event.by.is_some() => {
+                let status = inline(detail["status"].as_str().unwrap_or("unknown"));
+                let summary = self.people.named(detail["summary"].as_str().unwrap_or_default());
+                let what = format!("**{who}** reported on {card}, which Countersign did not check. It is **{status}**:");
+                self.write_event(event, &what, Some(&summary));
             }
             AuditKind::Outcome => {
                 let what = match detail["status"].as_str().unwrap_or_default() {

@@ -113,12 +113,13 @@ impl Sender {
         if let Some(record) = actions.iter().find(of_card) {
             let mut people = vec![record.requested_by.clone()];
             people.extend(record.approved_by().into_iter().filter(|person| *person != record.requested_by));
+            people.retain(|person| person.key().is_none()); // a program reads no messages
             return (people, record.slot.clone());
         }
         let saved = self.0.store.load(thread).await.unwrap_or_default();
         let last = self.0.memories.read(saved).and_then(|before| before.works_for);
         let by = last.or_else(|| actions.first().map(|record| record.requested_by.clone()));
-        (by.into_iter().collect(), slot_of_notice(&claimed.outgoing))
+        (by.into_iter().filter(|person| person.key().is_none()).collect(), slot_of_notice(&claimed.outgoing))
     }
 
     /// Reports that a message could not be shown: in its thread, or directly to the people who

@@ -96,7 +96,7 @@ pub(super) fn decided(record: &ActionRecord) -> Text {
             Status::Done => outcome.plain(" · ").join(decision), // it names what was done
             _ => act.join(outcome).plain(" · ").join(decision),
         },
-        CardState::Running { .. } => {
+        CardState::Running { is_elsewhere: false, .. } => {
             act.join(record.decision_line()).plain(". You'll see the outcome here and in its thread.")
         }
         _ => act.join(record.decision_line()),

@@ -101,7 +101,9 @@ fn any_state() -> impl Strategy<Value = CardState> {
             ended_by: Default::default(),
             origin: (needed > 1).then(|| Text::from("Nobody mentioned it.")),
         }),
-        prop::option::of(meter()).prop_map(move |meter| CardState::Running { by: vec!["U0BO".into(); 100], at, meter }),
+        (prop::option::of(meter()), any::<bool>()).prop_map(move |(meter, is_elsewhere)| {
+            CardState::Running { by: vec!["U0BO".into(); 100], at, meter, is_elsewhere }
+        }),
         (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
             decision,
             asked_by: Some("U0ANA".into()),
