@@ -158,7 +158,8 @@ mod tests {
         assert_eq!(plain("Deploy \u{202e}evorppa"), "Deploy \u{fffd}evorppa");
         assert_eq!(plain("a\u{200b}b\u{7}c\u{200d}d"), "a\u{fffd}b\u{fffd}c\u{fffd}d");
         assert_eq!(plain(":white_check_mark: Approved"), "꞉white_check_mark꞉ Approved");
-        assert_eq!(plain("at 10:30, 12:45: a::b, x:y"), "at 10:30, 12:45: a::b, x:y");
+        assert_eq!(plain("at 10:30, 12:45; a::b, x:y"), "at 10:30, 12:45; a::b, x:y");
+        assert_eq!(plain(":100:"), "꞉100꞉");
         assert_eq!(value(&json!("true")), "\"true\"");
         assert_eq!(value(&json!(true)), "true");
         assert_eq!(value(&json!("1.4.2")), "1.4.2");

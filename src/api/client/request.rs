@@ -129,7 +129,8 @@ async fn interrupted(http: &Http, id: &str, arguments: &RequestArgs) -> Result<E
         return Ok(End::StillOpen);
     }
     let path = format!("/v1/approvals/{id}/cancel");
-    http.persist(PERSIST, || http.post(&path, &json!({}), None)).await?;
+    let body = json!({});
+    http.persist(PERSIST, || http.post(&path, &body, None)).await?;
     say(&format!("{id} was withdrawn."));
     Ok(End::Withdrawn)
 }

@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use tokio::{sync::Notify, time::Instant};

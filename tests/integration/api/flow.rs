@@ -18,14 +18,14 @@ fn claims_of(token: &str) -> Value {
 async fn a_person_approves_and_the_program_claims_and_reports() {
     let programs = Programs::start().await;
     let (id, mut thread) = programs.asked("k1", &request()).await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("card", thread.heard());
     let (waited, ()) = tokio::join!(programs.waits(&id, ""), async {
         thread.clicks("bo", "Approve").await;
     });
     assert_eq!((waited.status, waited.state()), (200, "approved"), "{waited:?}");
     assert_eq!(waited.body["final"], false);
     assert_eq!(waited.body["decisions"][0]["verdict"], "approved");
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("approved", thread.heard());
 
     let claimed = programs.claims(&id, DIGEST).await;
     assert_eq!(claimed.status, 200, "{claimed:?}");
@@ -36,12 +36,13 @@ async fn a_person_approves_and_the_program_claims_and_reports() {
         (&json!("https://countersign.example"), &json!("ci-web"), &json!(id), &json!("approved"), &json!(DIGEST))
     );
     assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 300);
-    let introspect = || programs.post("/v1/tokens/introspect", &json!({ "token": token }));
+    let asked = json!({ "token": token });
+    let introspect = || programs.post("/v1/tokens/introspect", &asked);
     let introspected = introspect().await;
     assert_eq!((introspected.status, &introspected.body["active"]), (200, &json!(true)), "{introspected:?}");
     assert_eq!(programs.looks(&id).await.state(), "intent");
     programs.bot.settled_but_for(0).await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("claimed", thread.heard());
 
     let body = json!({ "result": "succeeded", "summary": "Deployed <!here>", "url": "https://ci.example/1" });
     let path = format!("/v1/approvals/{id}/outcome");
@@ -58,7 +59,7 @@ async fn a_person_approves_and_the_program_claims_and_reports() {
     assert_eq!((other.status, other.problem()), (409, "already-decided"), "{other:?}");
     assert_eq!(introspect().await.body, json!({ "active": false }), "it was reported");
     programs.bot.settled().await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("reported", thread.heard());
     let listed = programs.get("/v1/approvals?state=done&limit=10").await;
     assert_eq!(listed.body["data"].as_array().unwrap().len(), 1, "{listed:?}");
 }
@@ -71,7 +72,7 @@ async fn a_no_rejects_and_the_same_is_not_asked_again_at_once() {
     thread.clicks("bo", "Reject…").await;
     let waited = programs.waits(&id, "").await;
     assert_eq!((waited.state(), &waited.body["final"]), ("rejected", &json!(true)), "{waited:?}");
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("rejected", thread.heard());
     let claimed = programs.claims(&id, DIGEST).await;
     assert_eq!((claimed.status, claimed.problem(), claimed.state()), (409, "not-approved", "rejected"));
     let again = programs.asks("k2", &request()).await;
@@ -99,7 +100,7 @@ async fn two_people_approve_and_the_program_follows_each() {
         (first.state(), &first.body["policy"]),
         ("pending", &json!({ "name": "two-people", "needed": 2, "approvals": 1 }))
     );
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("one_of_two", thread.heard());
     let (second, ()) = tokio::join!(programs.waits(&id, ""), async {
         thread.clicks("bo", "Approve").await;
     });
@@ -124,7 +125,7 @@ async fn nobody_decides_or_nobody_claims_or_nobody_reports() {
     programs.passes(Duration::from_secs(901), &unclaimed).await;
     let late = programs.looks(&unclaimed).await;
     assert_eq!((late.state(), &late.body["final"]), ("failed", &json!(true)), "{late:?}");
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("unclaimed", thread.heard());
     assert_eq!(programs.claims(&unclaimed, DIGEST).await.problem(), "not-approved");
 
     let (unreported, mut thread) = programs.asked("k3", &request()).await;
@@ -133,7 +134,7 @@ async fn nobody_decides_or_nobody_claims_or_nobody_reports() {
     thread.skip();
     programs.passes(Duration::from_secs(3601), &unreported).await;
     assert_eq!(programs.looks(&unreported).await.state(), "unknown");
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("unreported", thread.heard());
     let reported = programs.reports(&unreported, "succeeded").await;
     assert_eq!((reported.status, reported.state()), (200, "done"), "a late report counts: {reported:?}");
 }
@@ -146,7 +147,7 @@ async fn a_stop_ends_an_approval_that_nobody_has_claimed() {
     thread.skip();
     thread.clicks("ana", "Stop").await;
     assert_eq!(programs.looks(&id).await.state(), "failed");
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("stopped", thread.heard());
     assert_eq!(programs.claims(&id, DIGEST).await.problem(), "not-approved");
 }
 
@@ -160,7 +161,7 @@ async fn a_newer_request_takes_the_place_of_an_open_one() {
     let (newer, _) = programs.asked("k2", &asked).await;
     let seen = programs.looks(&older).await;
     assert_eq!((seen.state(), &seen.body["replaced_by"]), ("superseded", &json!(newer)), "{seen:?}");
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!("superseded", thread.heard());
     let listed = programs.get("/v1/approvals?limit=1").await;
     assert_eq!(
         (&listed.body["data"][0]["id"], listed.body["next_cursor"].is_string()),

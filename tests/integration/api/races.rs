@@ -12,7 +12,8 @@ use crate::support::bot::eventually;
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_submissions_at_once_make_one_card() {
     let programs = Programs::start().await;
-    let asked = join_all((0..20).map(|_| programs.asks("k1", &request()))).await;
+    let body = request();
+    let asked = join_all((0..20).map(|_| programs.asks("k1", &body))).await;
     let ids: BTreeSet<_> = asked.iter().map(super::Answered::id).collect();
     assert_eq!(ids.len(), 1, "{ids:?}");
     let created = asked.iter().filter(|answered| answered.status == 201).count();
