@@ -19,6 +19,7 @@
 //! answer, so they are applied to it as well.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, RwLock},
     time::Duration,
 };
@@ -285,12 +286,25 @@ impl Reading<'_> {
     /// Keeps names that were read. If they are the same as before, their index stays the same.
     fn keep_names(&self, names: Vec<ExperimentName>) -> Arc<NameIndex> {
         let before = self.known.kept().names.clone();
-        let index = if before.all() == names { before } else { Arc::new(NameIndex::new(names)) };
+        let (index, gone) = match before.all() == names {
+            true => (before, Vec::new()),
+            false => {
+                let ids: HashSet<ExperimentId> = names.iter().map(|named| named.id).collect();
+                let gone = before.all().iter().map(|named| named.id).filter(|id| !ids.contains(id)).collect();
+                (Arc::new(NameIndex::new(names)), gone)
+            }
+        };
         let mut kept = self.known.kept();
         (kept.names, kept.names_at) = (index, Some(self.at));
         let since = kept.changes[self.earlier..].to_vec();
-        for change in since {
-            kept.apply_to_names(&change);
+        // Otherwise the card of an experiment that was made anew elsewhere would name the one that it replaces.
+        let is_new =
+            |id: &ExperimentId| since.iter().any(|change| matches!(change, Change::Design(new) if new.id == *id));
+        for id in gone.into_iter().filter(|id| !is_new(id)) {
+            self.known.apply_to_overview(&mut kept, &Change::Deleted(id));
+        }
+        for change in &since {
+            kept.apply_to_names(change);
         }
         kept.names.clone()
     }
@@ -549,6 +563,18 @@ mod tests {
             known.note(STARTED, &Err::<Value, _>(Error::NoAnswer { reason: "late".into() }))
         });
         assert_eq!(shown(&known), (None, None), "it may have changed after it was read");
+    }
+
+    #[test]
+    fn what_is_no_longer_among_the_names_is_in_no_overview() {
+        let (known, _) = known();
+        reads(&known, &[sent(1, "A", "enrolling"), sent(2, "B", "enrolling")], |_| {});
+        let reading = known.begin();
+        known.note(Effect::Design(None), &Ok(sent(4, "D", "enrolling")));
+        let made_anew = [sent(3, "A", "inactive"), sent(2, "B", "enrolling")];
+        reading.keep_names(made_anew.into_iter().map(|one| serde_json::from_value(one).unwrap()).collect());
+        drop(reading);
+        assert_eq!(shown(&known), shows("A, B, D", "B, D"));
     }
 
     #[test]
