@@ -230,15 +230,14 @@ async fn begin_watch(deps: &Deps, asked: WatchArguments, reader: Option<&Reader>
             known.thread == watch.thread && known.by == watch.by && known.thing == watch.thing && known.id != watch.id
         };
         let earlier = contents.watches.iter().rposition(is_earlier).filter(|_| asked.instead);
-        let added = match earlier.map(|at| contents.watches.remove(at)) {
+        match earlier.map(|at| contents.watches.remove(at)) {
             // It may be the same one: it stays.
             Some(earlier) if earlier.event == watch.event => {
                 contents.watches.push(earlier);
                 Added::Known
             }
             _ => add(contents, &watch, split.as_ref()),
-        };
-        added
+        }
     });
     let added = added.await;
     match added.map_err(|error| unavailable(&error))? {
