@@ -79,6 +79,6 @@ impl Capability for Watches {
             "watches",
             "tell a person later when something happens to a thing; regular digests; list and stop these",
         );
-        vec![family.tools([tools::WATCH, tools::DIGEST, tools::LIST, tools::STOP])]
+        vec![family.tools([tools::WATCH, tools::DIGEST, tools::LIST, tools::SHOW, tools::STOP])]
     }
 }
