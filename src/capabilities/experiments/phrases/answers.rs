@@ -447,7 +447,7 @@ mod tests {
             )],
         );
         check(&asked("conditions"), &[("use them anyway", r#"update {"beyond_context":true}"#)]);
-        check(&asked("context"), &[("nah scrap it", "unclear"), ("whats it measuring", "unclear")]);
+        check(&asked("context"), &[("nah scrap it", "drop"), ("whats it measuring", "unclear")]);
     }
 
     #[test]

@@ -287,7 +287,10 @@ fn settled(text: &str) -> &str {
         }
         opened
     };
-    let cut = [open('`', '`'), open('[', ']'), open('<', '>')].into_iter().flatten().min();
+    // The address of a link may not be whole yet.
+    let address = text[line..].rfind("](").filter(|at| !text[line + at..].contains(')'));
+    let link = address.and_then(|at| text[line..line + at].rfind('[')).map(|at| line + at);
+    let cut = [open('`', '`'), open('[', ']'), open('<', '>'), link].into_iter().flatten().min();
     text[..cut.unwrap_or(text.len())].trim_end()
 }
 
