@@ -9,6 +9,7 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// them with `src/`.
 pub const MODULES: &[&str] = &[
     "addresses",
+    "api",
     "app",
     "assistant",
     "capabilities",
@@ -16,6 +17,7 @@ pub const MODULES: &[&str] = &[
     "clock",
     "config",
     "conversation",
+    "draft",
     "email",
     "emoji",
     "graph",
