@@ -112,9 +112,8 @@ async fn a_request_outlives_a_restart_while_its_program_waits() {
         Some(std::net::SocketAddr::from(([127, 0, 0, 1], port)));
     let (http, url) = (programs.http.clone(), format!("http://{}/v1/approvals/{id}?wait=60", programs.bot.api()));
     let secret = programs.secret("ci").to_owned();
-    let waiting = tokio::spawn(async move {
-        http.get(url).bearer_auth(secret).send().await?.json::<serde_json::Value>().await
-    });
+    let waiting =
+        tokio::spawn(async move { http.get(url).bearer_auth(secret).send().await?.json::<serde_json::Value>().await });
     tokio::time::timeout(Duration::from_secs(20), programs.bot.restart()).await.expect("nobody holds it up");
     // Who waits may be answered before the end, or lose the connection, which is no answer.
     if let Ok(seen) = waiting.await.unwrap() {

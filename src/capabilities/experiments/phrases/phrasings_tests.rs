@@ -212,3 +212,19 @@ fn several_values_and_several_verbs() {
         ],
     );
 }
+
+#[test]
+fn a_list_on_a_card_gets_another_item_of_the_same_kind() {
+    let params = params(json!({ "experiment": "Math Hints", "add_to_exclusion": ["class 5B"] }));
+    let on_card = Some(Draft { action: "update_experiment".to_owned(), params, asked: None });
+    let open_cards = vec![open_card("Change “Math Hints”?")];
+    let situation = Situation { on_card, open_cards, ..Situation::default() };
+    check(
+        &situation,
+        &[
+            ("and 6A?", r#"update {"add_to_exclusion":["class 5B","class 6A"]}"#),
+            ("also class 6A and 7C", r#"update {"add_to_exclusion":["class 5B","class 6A","class 7C"]}"#),
+            ("no, 6A", r#"update {"add_to_exclusion":["class 6A"]}"#),
+        ],
+    );
+}
