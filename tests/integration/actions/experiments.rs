@@ -114,16 +114,14 @@ async fn creating_refuses_what_the_platform_would_take() {
         asked.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         said.push(bench.refuses("create_experiment", asked).await);
     }
-    assert_snapshot!(said.join("\n"), @"
+    assert_snapshot!(said.join("\n"), @r#"
     No context is called “asign”. Available contexts: assign-prog, livehint-ai, mathstream.
     [assign-prog → create X in assign-prog]
     [livehint-ai → create X in livehint-ai]
     [mathstream → create X in mathstream]
-    The context assign-prog has no site “Lobby”. It has: SelectSection, SelectProblem.
-    Ask again with one of these.
-    The context assign-prog has no target “lift”. It has: absolute_value_plot_equality, area_model, fraction_intro.
-    Ask again with one of these.
-    conditions: assign-prog has no conditions “hints”, “Examples”. It has: control, variant, concrete, abstract. Which should I compare? []
+    decision_points: assign-prog has no site “Lobby”. It has: SelectSection, SelectProblem. Where should it run? ["use it anyway"]
+    decision_points: assign-prog has no target “lift”. It has: absolute_value_plot_equality, area_model, fraction_intro. Where should it run? ["use it anyway"]
+    conditions: assign-prog has no conditions “hints”, “Examples”. It has: control, variant, concrete, abstract. Which should I compare? ["use them anyway"]
     The condition code “default” can't be used: it is reserved for the application's own default.
     The condition code “control” can't be used: it appears twice.
     The weights add up to 120. They must total 100, each from 0 to 100.
@@ -138,7 +136,7 @@ async fn creating_refuses_what_the_platform_would_take() {
     Give a group type, such as assigned by classId, or choose the rule individual or experiment.
     A value has the wrong type, so I couldn't use it.
     Give the value again, for example as it appears on the platform.
-    ");
+    "#);
     assert_eq!(bench.changes(), 0);
 }
 

@@ -112,7 +112,7 @@ async fn a_condition_that_the_context_does_not_know_is_asked_about() {
     assert_snapshot!(thread.heard(), @"
     assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which should I compare?
     So far: “Foo” in assign-prog, conditions control, hints, at SelectSection / area_model, 60/40.
-    [Fill in a form]
+    [use it anyway] [Fill in a form]
     ");
     thread.says("ana", "control and Abstract").await;
     assert!(thread.heard().contains("*Conditions*  control 60%, abstract 40%\n"), "{}", thread.last());
@@ -123,7 +123,11 @@ async fn conditions_and_points_of_ones_own_are_asked_about_and_used() {
     let (_bot, mut thread) =
         TestBot::hears("ana", "create experiment Badges in assign-prog with conditions blue, green at Lobby/badge")
             .await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    assign-prog has no conditions “blue”, “green”. It has: control, variant, concrete, abstract. Which should I compare?
+    So far: “Badges” in assign-prog, conditions blue, green, at Lobby / badge.
+    [use them anyway] [Fill in a form]
+    ");
     thread.clicks("ana", "use them anyway").await;
     assert_snapshot!(thread.heard(), @"");
     thread.clicks("bo", "Create experiment").await;

@@ -134,6 +134,7 @@ async fn what_a_change_takes() {
     Lists | no | who is included or excluded: users, and groups such as classId:5B
     Start and end | no | dates such as Friday 9:00 or 2027-01-15 09:00
     Tags | no | free labels for finding it again
+    New words | no | whether conditions, sites and targets may be used that the context doesn't list; I ask if there are any
     Say it in one sentence, for example “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "what can I change in an experiment?").await, @"

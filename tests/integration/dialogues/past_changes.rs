@@ -18,7 +18,12 @@ async fn answers(bot: &TestBot, questions: &[&str]) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_thread_knows_the_changes_of_its_channel_and_of_no_other() {
     let bot = TestBot::start().await;
-    assert_snapshot!(answers(&bot, &["what have we accomplished?"]).await, @"");
+    assert_snapshot!(answers(&bot, &["what have we accomplished?"]).await, @"
+    > what have we accomplished?
+    Nothing has been changed in this thread yet, nor in the other threads of this channel.
+    I looked in this thread and the other threads of this channel. Threads that were removed from the store aren't included.
+    [List experiments]
+    ");
 
     let lab = bot.slack.founds_private_channel("ana", "lab", &["bo", "cy"]);
     for (channel, said, by, label) in [

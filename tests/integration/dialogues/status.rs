@@ -166,7 +166,8 @@ async fn twins_are_told_apart_before_anything_is_asked() {
 async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
     let (_bot, mut thread) = TestBot::hears("ana", "what have we accomplished?").await;
     assert_snapshot!(thread.in_short(), @"
-    Nothing has been changed in this thread yet.
+    Nothing has been changed in this thread yet, nor in the other threads of this channel.
+    I looked in this thread and the other threads of this channel. Threads that were removed from the store aren't included.
     [List experiments]
     ");
     for (said, by, label) in [

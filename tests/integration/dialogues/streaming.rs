@@ -96,27 +96,6 @@ async fn words_appear_before_the_model_is_finished() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_looked_up_is_a_task_until_the_words_come() {
-    let (bot, model, goes_on) = bot(|config| {
-        config.workers.status_after = Duration::from_millis(20);
-        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(20);
-    })
-    .await;
-    needs_info(&model);
-    model.will_call("list_experiments", json!({ "status": "enrolling" }));
-    model.will_say(ANSWER);
-    bot.upgrade.is_slow(Duration::from_millis(1500));
-    let thread = asked(&bot, "what do you make of all this").await;
-    streamed(&thread, "(Looking things up…: in_progress)").await;
-    bot.upgrade.is_well();
-    streamed(&thread, FIRST).await;
-    goes_on.store(true, Ordering::SeqCst);
-    ends_in_one_message(&bot, &thread, ANSWER).await;
-    assert!(!thread.last().contains("Looking things up"), "{}", thread.last());
-    finish(bot, model).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_claim_that_is_not_true_is_replaced() {
     let (bot, model, goes_on) = bot(|_| ()).await;
     answers_at_once(&model, "I started Math Hints a moment ago, as you asked, and it is enrolling users now.");
