@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use countersign::{config::Config, experiments::settings::Upgrade};
+use countersign::config::Config;
 use countersign_sandbox::{
     model::SandboxModel,
     slack::{
@@ -16,9 +16,8 @@ use countersign_sandbox::{
         world::message::{Message, StreamState},
     },
 };
-use serde_json::json;
 
-use super::scripted::{answers_at_once, asking, finish, needs_info};
+use super::scripted::{answers_at_once, asking, finish};
 use crate::support::{
     bot::{Setup, TestBot, eventually},
     thread::Thread,
