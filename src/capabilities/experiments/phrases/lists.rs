@@ -48,6 +48,11 @@ pub(super) fn is_status(word: &Word) -> bool {
     status(word).is_some()
 }
 
+/// Returns true for a status as the platform stores it in one word, such as `enrollmentComplete`, which is asked about as a term.
+pub(super) fn is_stored_status(word: &Word) -> bool {
+    is_status(word) && word.text.chars().skip(1).any(char::is_uppercase)
+}
+
 /// Returns true for a word that cannot be the name of a context.
 pub(super) fn is_no_context(word: &Word) -> bool {
     word.among(NO_CONTEXT)
@@ -170,7 +175,7 @@ fn asks_by_status(words: &[Word]) -> bool {
     let may_follow = |word: &Word| {
         word.any(&["in", "for", "at", "right", "now", "atm", "currently", "tagged", "with", "page", "or", "and", ","])
     };
-    is_status(first) && rest.first().is_none_or(may_follow)
+    is_status(first) && !(rest.is_empty() && is_stored_status(first)) && rest.first().is_none_or(may_follow)
 }
 
 /// Returns true for a question by context: `what do we have in livehint-ai?`

@@ -194,7 +194,7 @@ pub(super) fn status(word: &Word) -> Option<Value> {
 /// Parses a term of the glossary, and returns its usual name. A status alone is a request for a list,
 /// unless “means” follows.
 fn term(words: &[Word], all: &[Word]) -> Option<Value> {
-    let is_status = matches!(words, [one] if lists::is_status(one));
+    let is_status = matches!(words, [one] if lists::is_status(one) && !lists::is_stored_status(one));
     let means = all.get(1).is_some_and(|next| next.any(&["mean", "means"]));
     let found = glossary::find(&text(words)).filter(|_| !words.iter().any(|word| word.quoted || word.is("the")));
     found.filter(|_| !is_status || means).map(|term| term.name().into())
