@@ -143,6 +143,7 @@ async fn a_stream_whose_start_was_not_answered_is_found_again() {
     let thread = asked(&bot, "tell me something about the place where it happens").await;
     streamed(&thread, FIRST).await;
     goes_on.store(true, Ordering::SeqCst);
+    bot.settled_but_for(1).await; // else the clock would leave the model behind
     bot.sends_everything().await;
     ends_in_one_message(&bot, &thread, ANSWER).await;
     assert_eq!(calls(&bot, "chat.postMessage"), 0);
