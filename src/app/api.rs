@@ -119,7 +119,7 @@ impl ReadyApi {
         let poster = Arc::new(Poster::new(PosterDeps {
             requests: requests.clone(),
             settings: settings.clone(),
-            roots: Arc::new(ApiRoots(announcer)),
+            roots: Arc::new(announcer),
             team,
             wake: wake.clone(),
             clock: approvals.clock.clone(),
@@ -150,12 +150,8 @@ impl ReadyApi {
     }
 }
 
-/// The messages that begin the threads of requests.
-#[derive(Debug)]
-struct ApiRoots(ChannelAnnouncer);
-
 #[async_trait]
-impl Roots for ApiRoots {
+impl Roots for ChannelAnnouncer {
     async fn post(
         &self,
         channel: &ChannelId,
@@ -163,10 +159,10 @@ impl Roots for ApiRoots {
         nonce: &Nonce,
         since: Option<Timestamp>,
     ) -> Result<MessageTs, String> {
-        self.0.post(channel, message, nonce, since).await.map_err(|error| cause::chain(&error))
+        Self::post(self, channel, message, nonce, since).await.map_err(|error| cause::chain(&error))
     }
 
     async fn remove(&self, channel: &ChannelId, message: &MessageTs) {
-        self.0.remove(channel, message).await;
+        Self::remove(self, channel, message).await;
     }
 }

@@ -30,7 +30,7 @@ pub enum KeyCommand {
     },
 }
 
-/// What a command prints: the lines for the pipe, and those for people.
+/// What a command prints: lines for standard output, and lines for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
     /// The lines on standard output: a new key, or the list.

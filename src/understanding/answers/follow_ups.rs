@@ -41,7 +41,7 @@ pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<I
         let Some(mut parameters) = same_for(capability, last, same) else { continue };
         if let Some(other) = other {
             let other = Utterance { words: other, ..utterance };
-            let (key, value) = one_of(capability, &last.call, &parameters, other, false)?;
+            let (key, value) = one_of(capability, &last.call, parameters.iter(), other, false)?;
             parameters.insert(key, value);
         }
         return Some(book.call(&last.call, parameters).into());
@@ -132,19 +132,16 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
     let adds = after(typed, ADDS).is_some();
     // “Also 50” is no other value of a number, but may be one more of a list.
     let is_more = after(typed, "and also|also|plus").is_some();
-    let may_change = |parameters: &Map<String, Value>| -> Map<String, Value> {
-        let all = parameters.iter().filter(|(_, value)| !is_more || value.is_array());
-        all.map(|(key, value)| (key.clone(), value.clone())).collect()
-    };
+    let may_change = |(_, old): &(&String, &Value)| !is_more || old.is_array();
     if let Some(change) = situation.in_hand().filter(|_| has_number) {
         let is_its = |one: &&CapabilityPhrases| one.lines.calls().iter().any(|call| call.name == change.action);
         let capability = book.capabilities.iter().find(is_its)?;
-        let update = one_of(capability, &change.action, &may_change(&change.params), value, adds)?;
+        let update = one_of(capability, &change.action, change.params.iter().filter(may_change), value, adds)?;
         return Some(UserRequest::Update(Map::from_iter([update])).into());
     }
     let topic = last.filter(|last| has_number || !book.is_action(&last.call))?;
     let capability = book.of_topic(topic)?;
-    let (key, value) = one_of(capability, &topic.call, &may_change(&topic.parameters), value, false)?;
+    let (key, value) = one_of(capability, &topic.call, topic.parameters.iter().filter(may_change), value, false)?;
     let mut parameters = with(topic, &key, value);
     if begun.is_some() && !is_another {
         parameters.insert(INSTEAD.to_owned(), true.into());
@@ -175,10 +172,10 @@ fn is_number(word: &Word) -> bool {
 
 /// Returns the one parameter of a call whose type the words have, with its new value. If two have it, none is meant. With
 /// `adds`, the items of a list are added to it.
-fn one_of(
+fn one_of<'p>(
     capability: &CapabilityPhrases,
     call: &str,
-    parameters: &Map<String, Value>,
+    parameters: impl Iterator<Item = (&'p String, &'p Value)>,
     utterance: Utterance<'_>,
     adds: bool,
 ) -> Option<(String, Value)> {
@@ -197,7 +194,7 @@ fn one_of(
         Some((key.clone(), of(utterance.words).or_else(named).or_else(|| of(&at))?))
     };
     let subjects = capability.phrases.vocabulary().subjects;
-    let mut fitting = parameters.iter().filter(|(key, _)| !subjects.contains(&key.as_str())).filter_map(value);
+    let mut fitting = parameters.filter(|(key, _)| !subjects.contains(&key.as_str())).filter_map(value);
     fitting.next().filter(|_| fitting.next().is_none())
 }
 

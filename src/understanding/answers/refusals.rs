@@ -22,12 +22,12 @@ static NEVER_MIND: PhraseList = PhraseList::new(
 /// Phrases that refuse what was shown or asked last.
 static REFUSAL: PhraseList = PhraseList::new(
     "no|nope|nah|nay|naw|no no|no no no|no way|no thanks|no thank you|no please|please no|absolutely not|certainly not|\
-    of course not|don't|dont|not|please don't|us not|let us not|let's not|lets not|leave it be|hold off|\
+    of course not|don't|not|please don't|us not|let us not|let's not|lets not|leave it be|hold off|\
     hold off on that|hold off on it|not so fast|abort it|abort that|scrap|veto|veto it",
 );
 
 /// The beginnings of a message that refuses, and possibly says what to do instead.
-const REFUSES: &str = "no|nope|nah|nay|naw|don't|dont|not|never|us not|let's not|lets not|hold off|rather not|\
+const REFUSES: &str = "no|nope|nah|nay|naw|don't|not|never|us not|let's not|lets not|hold off|rather not|\
     better not|i'd rather not|i would rather not|i don't want|i dont want|we don't want|i no longer want|\
     forget it|forget that|drop it|drop that|scrap it|scrap that|leave it|wrong";
 
@@ -50,7 +50,7 @@ static WITHDRAW: PhraseList = PhraseList::new(
     cancel this card|withdraw it|withdraw that|withdraw this|withdraw the request|withdraw my request|\
     withdraw this request|take it back|take that back|call it off|withdraw|withdraw the card|\
     withdraw this card|close the card|close this card|i changed my mind|i've changed my mind|\
-    i have changed my mind|changed my mind|we changed our mind|don't|dont|not|don't do it|don't do that|\
+    i have changed my mind|changed my mind|we changed our mind|don't|not|don't do it|don't do that|\
     don't do this|not do it|not do that|better not|rather not|i'd rather not",
 );
 
@@ -192,7 +192,7 @@ fn forbidden_change_in(said: &str, plain: &[Word]) -> Option<ForbiddenChange> {
     if said.trim_end().ends_with('?') {
         return None;
     }
-    let (verb, about) = after(plain, "don't|dont|not|never")?.split_first()?;
+    let (verb, about) = after(plain, "don't|not|never")?.split_first()?;
     if about.iter().any(|word| word.is(",") || word.is("but")) {
         return None; // “don't pause it, stop it” asks for something
     }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The openings of a message that refuses something.
-const REFUSES: &str = "don't|dont|do not|not|never|better not|we should not|we shouldn't|you should not|you shouldn't|i don't want to|\
+const REFUSES: &str = "don't|do not|not|never|better not|we should not|we shouldn't|you should not|you shouldn't|i don't want to|\
     we don't want to|i don't want you to|no need to|there is no need to|you don't need to|you don't have to|\
     we don't need to|we don't have to|no reason to";
 
@@ -58,7 +58,7 @@ pub(crate) fn request_beside_refusal(book: &PhraseBook, utterance: Utterance<'_>
 
 /// Reads “remember to stop X on Friday” as a request to stop it: a note would not do so.
 pub(crate) fn reminder(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
-    let rest = after(utterance.words, "remember to|don't let me forget to|dont let me forget to")?;
+    let rest = after(utterance.words, "remember to|don't let me forget to")?;
     let found = book.understand(&Situation { said: as_typed(rest), ..utterance.situation.clone() });
     matches!(found.user_request, UserRequest::Change { .. }).then_some(found)
 }

@@ -189,7 +189,7 @@ pub(crate) fn is_thumb_down(plain: &str) -> bool {
 
 /// Returns true if the words postpone a decision.
 pub(crate) fn is_postponement(plain: &str) -> bool {
-    const ALONE: &str = "not yet|don't do it yet|dont do it yet|don't do that yet|dont do that yet|don't yet|dont yet|not just yet|later|maybe later|wait|hold on|one moment|let me think|i will think about it|\
+    const ALONE: &str = "not yet|don't do it yet|don't do that yet|don't yet|not just yet|later|maybe later|wait|hold on|one moment|let me think|i will think about it|\
         tomorrow";
     const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
     let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();

@@ -24,7 +24,7 @@ const BEFORE: &str = "or|but|oh|well|hm|hmm|ah|um|,";
 /// Words that may follow the ones that begin a correction.
 const BESIDES: &str = ",|just|only|simply|please|instead|rather|better|let us";
 /// What is left of a correction that only takes back.
-const TAKES_BACK: &str = "|don't|dont|do not|never mind|nevermind|forget it|leave it|leave it alone|keep it|let us not";
+const TAKES_BACK: &str = "|don't|do not|never mind|nevermind|forget it|leave it|leave it alone|keep it|let us not";
 /// The maximum length of a sentence that is for another person, in words.
 const MAX_ASIDE: usize = 5;
 
@@ -130,7 +130,7 @@ fn correction_at(book: &PhraseBook, said: &str, segment: Segment, situation: &Si
 fn after_objection(words: &[Word]) -> Option<&[Word]> {
     let pauses = |rest: &[Word], left: &[Word]| {
         let last = &rest[rest.len() - left.len() - 1];
-        let next = [CORRECTS, OBJECTS, "just|simply|please|instead|don't|dont|do not"];
+        let next = [CORRECTS, OBJECTS, "just|simply|please|instead|don't|do not"];
         !last.tail.is_empty()
             || left.first().is_none_or(|first| first.is(","))
             || next.iter().any(|next| after(left, next).is_some())

@@ -109,7 +109,7 @@ pub(super) fn unknown_conditions(
     let is_invalid = |code: &str| code.is_empty() || code.eq_ignore_ascii_case("default");
     let is_unknown = |code: &String| !is_invalid(code) && lookup::pick(vocabulary, code).is_none();
     let unknown: Vec<_> = codes(given).into_iter().filter(is_unknown).collect();
-    let question = refusals::unknown_conditions(&unknown, context, vocabulary);
+    let question = refusals::not_listed("condition", &unknown, context, vocabulary, "Which should I compare?");
     (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, anyway(unknown.len())))
 }
 
@@ -129,17 +129,13 @@ pub(super) fn unknown_points(
     context: &str,
     known: &ContextMetadata,
 ) -> Option<MissingParameter> {
-    let unknown = unknown_parts(given, known);
-    let all = unknown.iter().flat_map(|(site, target)| site.iter().chain(target)).count();
-    let question = unknown.into_iter().find_map(|parts| match parts {
-        (Some(site), _) if !known.sites.is_empty() => {
-            Some(refusals::unknown_part("site", &site, context, &known.sites))
-        }
-        (None, Some(target)) if !known.targets.is_empty() => {
-            Some(refusals::unknown_part("target", &target, context, &known.targets))
-        }
-        _ => None,
-    })?;
+    let (sites, targets): (Vec<_>, Vec<_>) = unknown_parts(given, known).into_iter().unzip();
+    let all = sites.iter().chain(&targets).flatten().count();
+    let unknown = |what, parts: Vec<Option<String>>, known: &[String]| {
+        let first = parts.into_iter().flatten().next().filter(|_| !known.is_empty())?;
+        Some(refusals::not_listed(what, &[first], context, known, "Where should it run?"))
+    };
+    let question = unknown("site", sites, &known.sites).or_else(|| unknown("target", targets, &known.targets))?;
     Some(missing("decision_points", question, anyway(all)))
 }
 

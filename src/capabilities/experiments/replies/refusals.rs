@@ -107,22 +107,20 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     .hint("Ask again with one of these.")
 }
 
-/// Returns the question about a site or a target that is not in the context's vocabulary.
-pub fn unknown_part(what: &str, asked: &str, context: &str, known: &[String]) -> String {
-    format!("{context} has no {what} “{}”. It has: {}. Where should it run?", typed(asked), known.join(", "))
-}
-
 /// Returns the note about words that the person uses although the context does not list them.
 pub fn beyond_context(words: &[String], context: &str) -> Text {
-    let words = words.iter().map(|word| typed(word)).collect::<Vec<_>>().join("”, “");
-    Text::new().plain(format!("{context} doesn't list “{words}”; its app has to know them."))
+    Text::new().plain(format!("{context} doesn't list “{}”; its app has to know them.", quoted(words)))
 }
 
-/// Returns the question about conditions that are not in the context's vocabulary.
-pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
-    let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
-    let (asked, conditions) = (quoted, if asked.len() == 1 { "condition" } else { "conditions" });
-    format!("{context} has no {conditions} “{asked}”. It has: {}. Which should I compare?", known.join(", "))
+/// Returns the question about words that are not in the context's vocabulary. `what` is one of them, such as `site`.
+pub fn not_listed(what: &str, asked: &[String], context: &str, known: &[String], question: &str) -> String {
+    let plural = if asked.len() == 1 { "" } else { "s" };
+    format!("{context} has no {what}{plural} “{}”. It has: {}. {question}", quoted(asked), known.join(", "))
+}
+
+/// Returns words as they were typed, for between quotation marks.
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| typed(word)).collect::<Vec<_>>().join("”, “")
 }
 
 /// Refuses a decision point that is not `site / target`. `example` is one of the context, if it has any.

@@ -191,11 +191,7 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
         let path = format!("/experiments/single/{id}");
-        let answer: Result<Experiment, Error> = self.read(Method::GET, &path, As::Admin, None).await;
-        if matches!(answer, Err(Error::NotFound { .. })) {
-            self.known.gone(id); // else the card of one that replaces it would still name it
-        }
-        let experiment = answer?;
+        let experiment: Experiment = self.read(Method::GET, &path, As::Admin, None).await?;
         match experiment.view.id == id {
             true => Ok(experiment),
             false => Err(Error::Decode { reason: ANOTHER.to_owned() }),

@@ -176,11 +176,6 @@ impl Known {
         }
     }
 
-    /// Notes that the platform has no experiment with this id any more.
-    pub(super) fn gone(&self, id: ExperimentId) {
-        self.apply(Change::Deleted(id));
-    }
-
     fn apply(&self, change: Change) {
         let mut kept = self.kept();
         kept.apply_to_names(&change);
