@@ -25,7 +25,7 @@ use countersign_graph::{
     keyring::Keyring,
     store::{
         Acquired, ActionFilter, ActionKey, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter,
-        Delivery, Durability, Error, Forget, Handling, Holder, Ingested, Keep, KnownCards, Lease, Posted,
+        Delivery, Durability, Error, Forget, Handling, Holder, Ingested, Keep, KnownCards, Lease, Outgoing, Posted,
         QueuedMessage, Register, Saved, Sent, Seq, Settlement, StepRecord, Store, Then, ThreadFilter, ThreadSummary,
         Unreadable, Unwritable, Version, Waiting, Written,
     },
@@ -62,7 +62,12 @@ pub struct SealedStore {
     recent: Recent<ActionId, ActionRecord>,
     cards: Arc<KnownCards>,
     written: Arc<Written>,
+    announced: Option<Announced>,
 }
+
+/// Returns the message about a new status of a record that goes into the outbox in the same write, if there is one: given the
+/// record before, if this process knows it, the record, and the time.
+pub type Announced = fn(Option<&ActionRecord>, &ActionRecord, Timestamp) -> Option<Outgoing>;
 
 impl fmt::Debug for SealedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +78,22 @@ impl fmt::Debug for SealedStore {
 impl SealedStore {
     /// Wraps `inner` with the keys to seal and verify with.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
-        Self { inner, keys, scope, recent: Recent::new(MAX_RECORDS), cards: Arc::default(), written: Arc::default() }
+        Self {
+            inner,
+            keys,
+            scope,
+            recent: Recent::new(MAX_RECORDS),
+            cards: Arc::default(),
+            written: Arc::default(),
+            announced: None,
+        }
+    }
+
+    /// Adds the messages that `announced` returns to the writes of changed records.
+    #[must_use]
+    pub fn announcing(mut self, announced: Announced) -> Self {
+        self.announced = Some(announced);
+        self
     }
 
     /// Returns the watchers of what this process writes through this store.

@@ -5,7 +5,8 @@ use countersign_graph::{
     action::ActionRecord,
     keyring::{Proof, RowSeal},
     store::{
-        Acquired, ActionKey, Changes, Delivery, Destination, Error, QueuedMessage, Register, ThreadMessage, TimerChange,
+        Acquired, ActionChange, ActionKey, AuditDraft, Changes, Delivery, Destination, Error, Outgoing, QueuedMessage,
+        Register, ThreadMessage, TimerChange,
     },
 };
 use serde_json::{Value, json};
@@ -75,6 +76,7 @@ impl SealedStore {
         let mut changes = changes.clone();
         changes.keys = Some(self.keys.clone());
         for change in &mut changes.actions {
+            changes.outbox.extend(self.announcement(change, changes.audit.last()));
             self.seal(&mut change.record);
         }
         for message in &mut changes.messages {
@@ -86,6 +88,14 @@ impl SealedStore {
             }
         }
         changes
+    }
+
+    /// Returns the message about a change of a record. A write that is repeated has the same one.
+    fn announcement(&self, change: &ActionChange, last: Option<&AuditDraft>) -> Option<Outgoing> {
+        let ActionChange { expected, record } = change;
+        let announced = self.announced.filter(|_| *expected != Some(record.revision))?;
+        let before = self.recent.get(&record.id).filter(|before| Some(before.revision) == *expected);
+        announced(before.as_ref(), record, last.map_or(record.requested_at, |event| event.at))
     }
 
     pub(super) fn sealed_delivery(&self, delivery: &Delivery) -> Delivery {
