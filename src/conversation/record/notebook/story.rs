@@ -127,7 +127,11 @@ impl Story<'_> {
             }
             AuditKind::Posted => {
                 let channel = inline(detail["channel"].as_str().unwrap_or("elsewhere"));
-                self.write_event(event, &format!("**Countersign** sent a message by {channel}."), None);
+                let line = match detail["given_up"].as_str() {
+                    Some(why) => format!("**Countersign** could not send a message by {channel}: {}.", inline(why)),
+                    None => format!("**Countersign** sent a message by {channel}."),
+                };
+                self.write_event(event, &line, None);
             }
             AuditKind::Edited => {
                 let labels =

@@ -252,9 +252,16 @@ fn failure_report(outgoing: &Outgoing, reason: &str) -> Reply {
         Outbound::File { name, .. } => {
             (None, Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost.")
         }
+        Outbound::Elsewhere { .. } => {
+            (None, Text::from("I couldn't tell a program of this change"), "It can still look.")
+        }
         _ => (None, Text::from("I couldn't show an answer"), "Nothing is lost."),
     };
-    let report = what.plain(": Slack refused it (").code(reason).plain(format!("). {then}"));
+    let refused = match &outgoing.body {
+        Outbound::Elsewhere { .. } => " (",
+        _ => ": Slack refused it (",
+    };
+    let report = what.plain(refused).code(reason).plain(format!("). {then}"));
     let reply = match told {
         Some(told) => Reply::text(told).and(Part::Text(report)),
         None => Reply::text(report),
