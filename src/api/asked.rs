@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     settings::{Api, Policy},
-    shape::{Fault, Kind, Member, check},
+    shape::{Fault, Kind, Member, check, member},
 };
 
 /// A request for an approval.
@@ -27,7 +27,12 @@ pub const REQUEST: &[Member] = &[
         "The person who started it; no key has the right to say so yet.",
     ),
     member("expires_in", false, Kind::Integer, "The seconds for which it is open, at most those of the policy."),
-    member("callback", false, Kind::Word(40), "The name of a callback; none can be registered yet."),
+    member(
+        "callback",
+        false,
+        Kind::Word(40),
+        "The name of a callback in the settings, which is told when the state changes.",
+    ),
     member(
         "supersede",
         false,
@@ -44,7 +49,8 @@ const CHANGE: &[Member] = &[
     member("fields", false, Kind::List(20, FIELD), "The values of the payload that the card shows."),
 ];
 
-const FIELD: &[Member] = &[
+/// A value of the payload that the card shows.
+pub(crate) const FIELD: &[Member] = &[
     member("label", true, Kind::Line(1, 60), "The label on the card."),
     member("pointer", true, Kind::Line(0, 500), "The place in the payload (RFC 6901)."),
     member("before", false, Kind::Text(0, 500), "The value before, as the program says."),
@@ -81,10 +87,6 @@ pub const TOKEN: &[Member] = &[member("token", true, Kind::Line(1, 4000), "The t
 /// The body of a request that says nothing more.
 pub const NOTHING: &[Member] = &[];
 
-const fn member(name: &'static str, required: bool, kind: Kind, what: &'static str) -> Member {
-    Member { name, required, kind, what }
-}
-
 /// A request for an approval, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
@@ -106,6 +108,9 @@ pub struct Asked {
     /// True if it takes the place of an open request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub supersede: bool,
+    /// The callback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<String>,
     /// Values that are only returned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
@@ -155,11 +160,6 @@ impl Asked {
     pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         check(body, REQUEST, "", &mut faults);
-        if body.get("callback").is_some_and(Value::is_string) {
-            let detail = "There is no callback of this name. Callbacks are named, never given by address.".to_owned();
-            faults.retain(|fault| fault.pointer != "/callback");
-            faults.push(Fault { pointer: "/callback".to_owned(), detail });
-        }
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -178,13 +178,17 @@ impl Asked {
         if faults.is_empty() { Ok(asked) } else { Err(faults) }
     }
 
-    /// Returns the faults that depend on the policy: its times, and the hosts of links.
+    /// Returns the faults that depend on the policy and the settings: its times, the hosts of links, and the callback.
     pub fn faults_under(&self, policy: &Policy, settings: &Api) -> Vec<Fault> {
         let mut faults = Vec::new();
         let (least, most) = (settings.minimum_expiry.as_secs(), policy.expires_after.as_secs());
         if self.expires_in.is_some_and(|seconds| !(least..=most.max(least)).contains(&seconds)) {
             let detail = format!("Expected {least} to {most} seconds.");
             faults.push(Fault { pointer: "/expires_in".to_owned(), detail });
+        }
+        if self.callback.as_ref().is_some_and(|name| !settings.callbacks.contains_key(name)) {
+            let detail = "There is no callback of this name. Callbacks are named, never given by address.".to_owned();
+            faults.push(Fault { pointer: "/callback".to_owned(), detail });
         }
         for (nth, link) in self.links.iter().enumerate() {
             let host = url::Url::parse(&link.url).ok().and_then(|url| url.host_str().map(str::to_owned));

@@ -19,6 +19,7 @@
 //! ([`ActionKind::claimed_within`](countersign_graph::action::ActionKind::claimed_within)).
 
 pub mod asked;
+pub mod callback;
 mod card;
 pub mod client;
 pub mod graph;

@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    card,
+    callback, card,
     graph::{API, SOURCE},
     register::{Ended, Entry, Requests},
     settings::Api,
@@ -144,6 +144,9 @@ impl Poster {
             }
             return Ok(());
         };
+        if entry.ended.is_some() {
+            callback::store_end(requests, &entry, self.deps.team.as_str(), now).await?;
+        }
         if entry.ended.is_some() || entry.is_delivered {
             return requests.set_waiting(id, None).await;
         }

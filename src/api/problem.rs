@@ -58,13 +58,12 @@ impl Problem {
 
     /// Returns the problem of a request that is not right.
     pub fn invalid(faults: &[Fault]) -> Self {
-        let one = |Fault { pointer, detail }: &Fault| json!({ "pointer": pointer, "detail": detail });
         let detail = match faults {
             [Fault { pointer, detail }] => format!("{pointer}: {detail}"),
             faults => format!("{} members are not right.", faults.len()),
         };
         let mut problem = Self::new("invalid-request", detail);
-        problem.body["errors"] = faults.iter().map(one).collect();
+        problem.body["errors"] = json!(faults);
         problem
     }
 

@@ -26,6 +26,9 @@ pub const REGISTERS: &str = "api/";
 /// The list of requests that have no card yet.
 const WAITING: &str = "api/waiting";
 
+/// The callbacks whose receivers have switched them off.
+const SWITCHED_OFF: &str = "api/off";
+
 /// The number of ids on a page of a key's requests.
 const PAGE: usize = 100;
 
@@ -313,6 +316,27 @@ impl Requests {
             })
             .await
             .map(drop)
+    }
+}
+
+impl Requests {
+    /// Returns the callbacks whose receivers have switched them off, with the addresses that they had.
+    ///
+    /// # Errors
+    ///
+    /// If the store isn't answering.
+    pub async fn switched_off(&self) -> Result<BTreeMap<String, String>, Error> {
+        Ok(self.register::<BTreeMap<String, String>>(SWITCHED_OFF.to_owned()).load().await?.1)
+    }
+
+    /// Switches a callback off until it has another address.
+    ///
+    /// # Errors
+    ///
+    /// If the store isn't answering.
+    pub async fn switch_off(&self, callback: &str, url: &str) -> Result<(), Error> {
+        let register = self.register::<BTreeMap<String, String>>(SWITCHED_OFF.to_owned());
+        register.change(|off| off.insert(callback.to_owned(), url.to_owned())).await.map(drop)
     }
 }
 

@@ -4,11 +4,13 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use countersign_config::{self as config, Problem, Section, SectionSpec, between, nearest, wrong_address};
 use countersign_graph::{action::Policy as ActionPolicy, engine::PolicyInput};
+use countersign_wire::this_machine;
 use jiff::civil::Date;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
-use super::{keys, outside_change};
+use super::{callback, keys, outside_change};
 
 /// `[api]`: the HTTP API for programs.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,6 +37,25 @@ pub struct Api {
     /// `[api.keys.<name>]`: the keys.
     #[serde(default)]
     pub keys: BTreeMap<String, Key>,
+    /// `[api.callbacks.<name>]`: the addresses that are told of changes.
+    #[serde(default)]
+    pub callbacks: BTreeMap<String, Callback>,
+}
+
+/// `[api.callbacks.<name>]`: an address that is told when the state of a request changes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Callback {
+    /// The address.
+    pub url: String,
+    /// The variable with the secret that signs.
+    pub secret_env: String,
+    /// True if its host may have a private address.
+    #[serde(default)]
+    pub private: bool,
+    /// The secret; `None` if its variable is not set.
+    #[serde(skip)]
+    pub secret: Option<SecretString>,
 }
 
 /// `[api.policies.<name>]`: a kind of request, and who decides about it.
@@ -61,6 +82,8 @@ pub struct Policy {
     /// The hosts that links may lead to.
     #[serde(default)]
     pub links: Vec<String>,
+    /// The callback of requests that name none.
+    pub callback: Option<String>,
 }
 
 /// `[api.keys.<name>]`: the key of a program.
@@ -131,7 +154,7 @@ pub const SECTION: SectionSpec = SectionSpec {
     secrets: &[],
     entry_secret: None,
     usual_names: &[],
-    optional: &["listen", "public_url", "policies", "keys"],
+    optional: &["listen", "public_url", "policies", "keys", "callbacks"],
     lists: &["scopes", "hashes", "links"],
     read: |values| Ok(Box::new(serde_json::from_value::<Api>(values)?)),
 };
@@ -144,6 +167,12 @@ const MAX_HASHES: usize = 2;
 
 impl Section for Api {
     fn add_secrets(&mut self, _: &dyn Fn(&str) -> Option<SecretString>) {}
+
+    fn add_variables(&mut self, variable: &dyn Fn(&str) -> Option<SecretString>) {
+        for callback in self.callbacks.values_mut() {
+            callback.secret = variable(&callback.secret_env);
+        }
+    }
 
     fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
@@ -166,6 +195,16 @@ impl Section for Api {
             policy.check(|key, what| wrong(of("policies", name, key), what));
             if let Some(what) = wrong_name(name) {
                 wrong(of("policies", name, ""), what);
+            }
+            if let Some(found) = policy.callback.as_ref().filter(|found| !self.callbacks.contains_key(*found)) {
+                let what = format!("found `{found}`, but there is no [api.callbacks.{found}]");
+                wrong(of("policies", name, "callback"), what);
+            }
+        }
+        for (name, callback) in &self.callbacks {
+            callback.check(|at, what| wrong(of("callbacks", name, at), what));
+            if let Some(what) = wrong_name(name) {
+                wrong(of("callbacks", name, ""), what);
             }
         }
         for (name, key) in &self.keys {
@@ -221,6 +260,34 @@ impl Policy {
         if let Some(host) = self.links.iter().find(|host| host.is_empty() || host.contains(['/', ':', ' '])) {
             wrong("links", format!("found `{host}`; expected names of hosts, such as github.com"));
         }
+    }
+}
+
+impl Callback {
+    fn check(&self, mut wrong: impl FnMut(&str, String)) {
+        if let Some(what) = wrong_address(&self.url) {
+            wrong("url", what);
+        } else if self.parsed().is_none() {
+            wrong("url", format!("found `{}`; expected https://, or http:// for this machine only", self.url));
+        }
+        let right = "expected one with whsec_ and 24 to 64 bytes in base64";
+        match &self.secret {
+            None => wrong("secret_env", format!("the variable {} is not set; {right}", self.secret_env)),
+            Some(secret) if callback::key_of(secret).is_none() => {
+                wrong("secret_env", format!("the variable {} has another secret; {right}", self.secret_env));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Returns the address, if it may be called.
+    fn parsed(&self) -> Option<Url> {
+        Url::parse(&self.url).ok().filter(|url| url.scheme() == "https" || this_machine::is_named_by(url))
+    }
+
+    /// Returns the host.
+    pub fn host(&self) -> Option<String> {
+        self.parsed()?.host_str().map(str::to_owned)
     }
 }
 
@@ -318,12 +385,15 @@ mod tests {
 
     use super::*;
 
-    fn problems(policies: Value, keys: Value) -> Vec<String> {
-        let api: Api = serde_json::from_value(json!({
+    fn problems(policies: Value, keys: Value, callbacks: Value) -> Vec<String> {
+        let mut api: Api = serde_json::from_value(json!({
             "minimum_expiry": "1min", "requests_a_minute": 60, "waiting": 1000, "cards_a_minute": 5,
-            "policies": policies, "keys": keys,
+            "policies": policies, "keys": keys, "callbacks": callbacks,
         }))
         .unwrap();
+        let secrets = [("GOOD", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"), ("SHORT", "whsec_MDEy")];
+        let secret = |name: &str| secrets.iter().find(|known| known.0 == name).map(|known| known.1.into());
+        api.add_variables(&secret);
         api.problems().into_iter().map(|problem| problem.key).collect()
     }
 
@@ -333,7 +403,7 @@ mod tests {
         let policies = json!({
             "good": { "channel": "C0123", "approvers": ["channel", "U1", "S2"], "links": ["github.com"] },
             "Bad Name": { "channel": "general", "approvers": ["requester"], "needed": 0, "expires_after": "1s",
-                "claim_within": "1s", "links": ["https://github.com"] },
+                "claim_within": "1s", "links": ["https://github.com"], "callback": "gone" },
         });
         let keys = json!({
             "good": { "hashes": [hash], "scopes": ["create"], "policies": ["good"], "expires": "2027-06-30" },
@@ -347,12 +417,17 @@ mod tests {
             "api.policies.Bad Name.claim_within",
             "api.policies.Bad Name.links",
             "api.policies.Bad Name",
+            "api.policies.Bad Name.callback",
+            "api.callbacks.bad.url",
+            "api.callbacks.bad.secret_env",
+            "api.callbacks.none.url",
+            "api.callbacks.none.secret_env",
             "api.keys.bad.hashes",
             "api.keys.bad.hashes",
             "api.keys.bad.policies",
             "api.keys.bad.expires",
             "api.keys.bad.max_open",
         ];
-        assert_eq!(problems(policies, keys), wrong);
+        assert_eq!(problems(policies, keys, callbacks), wrong);
     }
 }

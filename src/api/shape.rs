@@ -2,7 +2,7 @@
 
 use countersign_graph::digest::Digest;
 use serde::{
-    Deserialize,
+    Deserialize, Serialize,
     de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value, json};
@@ -56,8 +56,13 @@ pub enum Kind {
     Pairs(usize, usize, usize),
 }
 
+/// Returns a member of an object.
+pub(crate) const fn member(name: &'static str, required: bool, kind: Kind, what: &'static str) -> Member {
+    Member { name, required, kind, what }
+}
+
 /// A fault of a value: its place as a JSON pointer, and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The place.
     pub pointer: String,

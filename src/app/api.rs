@@ -7,6 +7,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use countersign_api::{
+    callback::Callbacks,
     graph::{ApiState, api_graph},
     poster::{Poster, PosterDeps, Roots},
     register::Requests,
@@ -18,7 +19,7 @@ use countersign_config::Config;
 use countersign_conversation::approvals::inbox::Approvals;
 use countersign_core::{
     cause,
-    clock::Timestamp,
+    clock::{Clock, Timestamp},
     ids::{ChannelId, MessageTs, Nonce, TeamId, ThreadId},
     reply::Reply,
 };
@@ -109,6 +110,16 @@ impl ReadyApi {
     /// Fails if the graph is invalid, which is a fault in the program.
     pub(super) fn graph(&self) -> anyhow::Result<Graph<ApiState>> {
         api_graph(self.requests.clone()).context("the graph of requests is invalid")
+    }
+
+    /// Returns the channel that calls programs back.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no HTTP client can be set up.
+    pub(super) fn callbacks(&self, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Channel>> {
+        let callbacks = Callbacks::new(self.api.settings.clone(), self.requests.clone(), clock.clone());
+        Ok(Arc::new(callbacks.context("cannot set up the client for callbacks")?))
     }
 
     /// Returns the tasks that run as long as the bot does.

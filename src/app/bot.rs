@@ -190,7 +190,8 @@ impl Bot {
         let shared = Shared { config, approvals: approvals.clone(), tasks, drafting };
 
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
-        let channels = mail.iter().flat_map(|mail| mail.channels(&slack, &approvals.names)).collect();
+        let of_api = api.as_ref().map(|api| api.callbacks(&clock)).transpose()?;
+        let channels = mail.iter().flat_map(|mail| mail.channels(&slack, &approvals.names)).chain(of_api).collect();
         let sender = shared.sender(&name, channels);
         let step_commit = Arc::new(sender.clone());
         let blobs = Arc::new(dependencies::StoreBlobCache(store.clone()));

@@ -165,7 +165,8 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
     if keys.is_new {
         tracing::info!(key = %keys.ring.newest(), "Made a digest key");
     }
-    Ok(Arc::new(SealedStore::new(store, keys.ring.clone(), SCOPE)))
+    let sealed = SealedStore::new(store, keys.ring.clone(), SCOPE);
+    Ok(Arc::new(sealed.announcing(countersign_api::callback::of_write)))
 }
 
 /// Wraps a store that is only read, so that the seals of its records are checked. No key is created.

@@ -27,6 +27,7 @@ use Kind::{Counter, Gauge, Histogram};
 /// All metrics, by name.
 pub const METRICS: &[Metric] = &[
     ("countersign_actions_total", Counter, Count, "Changes that ended, by action and outcome."),
+    ("countersign_api_callbacks_total", Counter, Count, "Attempts to call back programs, by result."),
     ("countersign_api_claims_refused_total", Counter, Count, "Claims of programs that were refused, by reason."),
     ("countersign_api_claims_total", Counter, Count, "Approvals that programs claimed."),
     ("countersign_api_refused_sign_ins_total", Counter, Count, "Requests to the API with a wrong key."),

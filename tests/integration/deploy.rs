@@ -81,7 +81,9 @@ fn the_default_settings_are_valid_with_every_example_in_them() {
     let file = folder.path().join("all.toml");
     fs::write(&file, uncommented).unwrap();
     let secrets = ["FILES_API_KEY", "FILES_SECRET", "NOTES_KEY"];
-    let environment = secrets.map(|name| (name.to_owned(), "secret".to_owned())).into();
+    let mut environment: std::collections::HashMap<_, _> =
+        secrets.map(|name| (name.to_owned(), "secret".to_owned())).into();
+    environment.insert("CI_HOOK_SECRET".to_owned(), "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3".to_owned());
     let config =
         Config::load(Some(&file), &environment, &installed::SETTINGS).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(config.approvals.actions["delete_experiment"].needed, Some(2));

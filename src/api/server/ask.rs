@@ -41,8 +41,9 @@ impl Server {
         if body.get("requested_for").is_some_and(|person| !person.is_null()) {
             return Err(Problem::missing_scope("act_for"));
         }
-        let asked = Asked::read(&body).map_err(|faults| Problem::invalid(&faults))?;
+        let mut asked = Asked::read(&body).map_err(|faults| Problem::invalid(&faults))?;
         let policy = self.allowed_policy(caller, &asked)?;
+        asked.callback = asked.callback.or_else(|| policy.callback.clone());
         let digest = payload_digest(&asked.change.payload).unwrap_or_default(); // its shape is right, so it has one
         // White space and the order of names do not matter.
         let body = hash(&[&Digest::canonical_text(&body).unwrap_or_else(|| body.to_string())]);

@@ -47,7 +47,7 @@ impl Job {
 
 impl Programs {
     /// Returns the id of the newest request, once it has a card.
-    async fn newest(&self) -> String {
+    pub(super) async fn newest(&self) -> String {
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             let listed = self.get("/v1/approvals?state=pending").await;
@@ -59,7 +59,7 @@ impl Programs {
         }
     }
 
-    async fn clicks(&self, id: &str, label: &str) {
+    pub(super) async fn clicks(&self, id: &str, label: &str) {
         self.bot.settled().await;
         let thread = self.thread(&self.looks(id).await.body);
         thread.clicks("bo", label).await;

@@ -3,6 +3,7 @@
 mod command;
 mod flow;
 mod races;
+
 mod threats;
 mod vectors;
 

@@ -4,6 +4,7 @@ mod backups;
 mod batches;
 mod beside;
 mod bridge_restarts;
+mod callbacks;
 mod callgrind;
 mod crash_matrix;
 mod crashing_bot;
