@@ -203,14 +203,25 @@ impl Requests {
         Ok(found.into_iter().find(|record| OutsideChange::of(record).is_some_and(|change| change.id == entry.id)))
     }
 
-    /// Returns the request that was the first to use this `Idempotency-Key`, and stores `mine` as such if none was.
+    /// Returns the request that was the first to use this `Idempotency-Key`, and stores `mine` as such if none was, or if it
+    /// was the one `before`.
     ///
     /// # Errors
     ///
     /// If the store isn't answering: `mine` may have been stored.
-    pub async fn first_use(&self, key: &str, idempotency_key: &str, mine: &FirstUse) -> Result<FirstUse, Error> {
+    pub async fn first_use(
+        &self,
+        key: &str,
+        idempotency_key: &str,
+        before: Option<&str>,
+        mine: &FirstUse,
+    ) -> Result<FirstUse, Error> {
         let register = self.register::<Option<FirstUse>>(format!("{REGISTERS}asked/{}", hash(&[key, idempotency_key])));
-        register.change(|first| first.get_or_insert_with(|| mine.clone()).clone()).await
+        let change = |first: &mut Option<FirstUse>| {
+            first.take_if(|first| before == Some(&*first.id));
+            first.get_or_insert_with(|| mine.clone()).clone()
+        };
+        register.change(change).await
     }
 
     /// Adds a request to the list of its key, unless it is there or `most` are open. Returns false in the latter case, with

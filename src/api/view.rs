@@ -44,6 +44,11 @@ impl Seen {
         matches!(self.state(), Status::Proposed | Status::Pending)
     }
 
+    /// Returns true if it can still be approved or claimed.
+    pub fn is_open(&self) -> bool {
+        self.is_undecided() || self.state() == Status::Approved
+    }
+
     /// Returns the request as JSON. `needed` is the number of approvals that its policy needs now, `url` the address of
     /// its card.
     pub fn as_json(&self, needed: u32, url: Option<String>) -> Value {

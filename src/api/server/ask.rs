@@ -31,6 +31,10 @@ const CARD_WITHIN: Duration = Duration::from_secs(3);
 /// The time after a rejection in which the same request is refused.
 const COOLDOWN: Duration = Duration::from_secs(600);
 
+/// The `Idempotency-Key` that stands for the open request for the same change, whatever its words are. If there is none, a
+/// new one is made.
+pub(crate) const WHILE_OPEN: &str = "while-open";
+
 /// The longest `Idempotency-Key`.
 const MAX_KEY: usize = 255;
 
@@ -45,16 +49,26 @@ impl Server {
         let policy = self.allowed_policy(caller, &asked)?;
         asked.callback = asked.callback.or_else(|| policy.callback.clone());
         let digest = payload_digest(&asked.change.payload).unwrap_or_default(); // its shape is right, so it has one
-        // White space and the order of names do not matter.
-        let body = hash(&[&Digest::canonical_text(&body).unwrap_or_else(|| body.to_string())]);
+        let is_while_open = idempotency_key == WHILE_OPEN;
+        let body = match is_while_open {
+            true => hash(&[&asked.policy, &asked.change.kind, &asked.change.target, &digest]),
+            // White space and the order of names do not matter.
+            false => hash(&[&Digest::canonical_text(&body).unwrap_or_else(|| body.to_string())]),
+        };
+        let idempotency_key = if is_while_open { &*format!("{WHILE_OPEN}:{body}") } else { idempotency_key };
         let requests = &self.0.deps.requests;
         let mine = FirstUse { id: fresh_id(), body };
-        let first = requests.first_use(&caller.name, idempotency_key, &mine).await?;
+        let mut first = requests.first_use(&caller.name, idempotency_key, None, &mine).await?;
         if first.body != mine.body {
             let detail = "This Idempotency-Key was used for a request with another body.";
             return Err(Problem::new("idempotency-key-reused", detail));
         }
-        if let Some(entry) = requests.entry(&first.id).await? {
+        let mut known = requests.entry(&first.id).await?;
+        if is_while_open && known.is_some() && !self.seen(caller, &first.id).await?.is_open() {
+            first = requests.first_use(&caller.name, idempotency_key, Some(&first.id), &mine).await?;
+            known = requests.entry(&first.id).await?;
+        }
+        if let Some(entry) = known {
             return self.answer_asked(caller, &entry, false).await;
         }
         let before = self.decided_before(caller, &asked, &digest).await?;
@@ -157,7 +171,7 @@ impl Server {
         let mut closed = Vec::new();
         for other in open.iter().filter(|other| is_id(other)) {
             match self.seen(caller, other).await {
-                Ok(seen) if seen.is_undecided() || seen.state() == Status::Approved => {}
+                Ok(seen) if seen.is_open() => {}
                 Ok(_) => closed.push(other.clone()),
                 Err(problem) if problem.slug() == "not-found" => closed.push(other.clone()),
                 Err(problem) => return Err(problem),

@@ -43,6 +43,8 @@ use super::{
     view::Seen,
 };
 
+pub(crate) use self::ask::WHILE_OPEN;
+
 /// The largest body, in bytes.
 const MAX_BODY: usize = 64 << 10;
 

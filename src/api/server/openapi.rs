@@ -56,7 +56,12 @@ fn operation(route: &Route) -> Value {
     if matches!(route.op, Op::Ask | Op::Claim) {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": 255 });
         let required = route.op == Op::Ask;
-        parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "required": required, "schema": schema }));
+        let what = match route.op {
+            Op::Ask => "A repeat finds the same request. `while-open` stands for the open request for the same change.",
+            _ => "A repeat gets the same answer.",
+        };
+        parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "required": required, "schema": schema,
+            "description": what }));
     }
     let answer = match route.op {
         Op::Ask | Op::Look | Op::Cancel | Op::Report => json!({ "$ref": "#/components/schemas/Approval" }),
