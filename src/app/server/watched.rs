@@ -104,7 +104,8 @@ impl<B> Drop for RequestBody<B> {
     }
 }
 
-/// The body of an answer. Once it is dropped after sending, the connection is idle.
+/// The body of an answer. While its next part is not ready, the request is being handled. Once it is dropped after sending,
+/// the connection is idle.
 pub(super) struct ResponseBody<B> {
     body: B,
     room: Arc<Room>,
@@ -123,7 +124,12 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ResponseBody<B> {
     type Error = B::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        match &frame {
+            Poll::Ready(_) => self.room.change_phase(&[Phase::Handling], Phase::Answer),
+            Poll::Pending => self.room.change_phase(&[Phase::Answer], Phase::Handling),
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -137,6 +143,6 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ResponseBody<B> {
 
 impl<B> Drop for ResponseBody<B> {
     fn drop(&mut self) {
-        self.room.change_phase(&[Phase::Answer], Phase::Idle);
+        self.room.change_phase(&[Phase::Answer, Phase::Handling], Phase::Idle);
     }
 }
