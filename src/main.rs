@@ -143,6 +143,10 @@ enum Command {
     Request(Box<client::RequestArgs>),
     /// Reports over the API how a claimed change went.
     Report(client::ReportArgs),
+    /// Offers the API as tools to an agent, over MCP on standard input and output.
+    Mcp(client::Connection),
+    /// Answers a hook of a coding agent that asks whether a tool may be used, on standard input and output.
+    Hook(client::HookArgs),
     /// Checks the tokens of the API.
     Token {
         #[command(subcommand)]
@@ -178,7 +182,10 @@ fn arguments() -> Result<Arguments, clap::Error> {
     })?;
     let arguments = Arguments::from_arg_matches(&matches)?;
     match (&arguments.config, &arguments.command) {
-        (Some(_), Command::Request(_) | Command::Report(_) | Command::Token { .. }) => Err(wrong(
+        (
+            Some(_),
+            Command::Request(_) | Command::Report(_) | Command::Mcp(_) | Command::Hook(_) | Command::Token { .. },
+        ) => Err(wrong(
             ErrorKind::ArgumentConflict,
             "this command doesn't take --config: it uses the API of a bot that runs elsewhere".to_owned(),
         )),
@@ -206,6 +213,8 @@ async fn run(arguments: Arguments) -> ExitCode {
     let command = match command {
         Command::Request(arguments) => return code(client::request(*arguments, &environment()).await),
         Command::Report(arguments) => return code(client::report(arguments, &environment()).await),
+        Command::Mcp(connection) => return code(client::mcp(connection, &environment()).await),
+        Command::Hook(arguments) => return code(client::hook(arguments, &environment()).await),
         Command::Token { what } => return code(client::token(what, &environment()).await),
         command => command,
     };
@@ -245,9 +254,12 @@ async fn run(arguments: Arguments) -> ExitCode {
         Command::Fork { thread, at, say } => finish(replay(&config, &thread, at, &say).await),
         Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
         Command::Key { what } => finish(keys(&what, &config)),
-        Command::Audit { .. } | Command::Request(_) | Command::Report(_) | Command::Token { .. } => {
-            unreachable!("handled above")
-        }
+        Command::Audit { .. }
+        | Command::Request(_)
+        | Command::Report(_)
+        | Command::Mcp(_)
+        | Command::Hook(_)
+        | Command::Token { .. } => unreachable!("handled above"),
     }
 }
 

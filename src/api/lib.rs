@@ -10,6 +10,8 @@
 //! | [`asked`], [`shape`] | what programs send, and how it is checked and documented |
 //! | [`register`], [`poster`] | the requests as they are stored, and how each gets its thread |
 //! | [`graph`], [`outside_change`], `card` | the thread of a request, its kind of action, and its card |
+//! | [`callback`] | signed messages about changes of state |
+//! | [`mcp`] | the tools of agents |
 //! | [`token`] | tokens for whoever carries a change out |
 //! | [`keys`], [`settings`] | the keys of programs, and everything that operators set |
 //! | [`client`] | the commands that use the API |
@@ -24,6 +26,7 @@ mod card;
 pub mod client;
 pub mod graph;
 pub mod keys;
+mod mcp;
 pub mod outside_change;
 pub mod poster;
 pub mod problem;

@@ -29,6 +29,9 @@ pub struct Api {
     pub requests_a_minute: u32,
     /// The number of connections that may wait for decisions.
     pub waiting: usize,
+    /// True if agents may use the tools at `/mcp`.
+    #[serde(default)]
+    pub mcp: bool,
     /// The number of cards a minute in one channel.
     pub cards_a_minute: u32,
     /// `[api.policies.<name>]`: the policies.
@@ -99,6 +102,8 @@ pub struct Key {
     /// The policies that it may name.
     #[serde(default)]
     pub policies: Vec<String>,
+    /// The policy of the permission prompts of an agent.
+    pub tool_policy: Option<String>,
     /// The number of its requests that may be open.
     #[serde(default = "fifty")]
     pub max_open: usize,
@@ -307,6 +312,9 @@ impl Key {
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             wrong("policies", format!("found `{name}`, but there is no [api.policies.{name}]{near}"));
         }
+        if let Some(name) = self.tool_policy.as_ref().filter(|name| !self.policies.contains(name)) {
+            wrong("tool_policy", format!("found `{name}`; expected one of the policies of this key"));
+        }
         if self.expires.is_some() && self.last_day().is_none() {
             wrong("expires", "expected a day, such as 2027-06-30".to_owned());
         }
@@ -407,7 +415,13 @@ mod tests {
         });
         let keys = json!({
             "good": { "hashes": [hash], "scopes": ["create"], "policies": ["good"], "expires": "2027-06-30" },
-            "bad": { "hashes": [hash, hash, "sha256:zz"], "policies": ["god"], "expires": "soon", "max_open": 0 },
+            "bad": { "hashes": [hash, hash, "sha256:zz"], "policies": ["god"], "tool_policy": "good", "expires": "soon", "max_open": 0 },
+        });
+        let callbacks = json!({
+            "good": { "url": "https://ci.example/hook", "secret_env": "GOOD" },
+            "here": { "url": "http://127.0.0.1:1/hook", "secret_env": "GOOD" },
+            "bad": { "url": "http://ci.example/hook", "secret_env": "SHORT" },
+            "none": { "url": "https://u:p@ci.example/", "secret_env": "UNSET" },
         });
         let wrong = [
             "api.policies.Bad Name.channel",
@@ -425,6 +439,7 @@ mod tests {
             "api.keys.bad.hashes",
             "api.keys.bad.hashes",
             "api.keys.bad.policies",
+            "api.keys.bad.tool_policy",
             "api.keys.bad.expires",
             "api.keys.bad.max_open",
         ];

@@ -33,8 +33,8 @@ use super::{
     supervision::{Task, task},
 };
 
-/// The time limit for handling a request: the longest wait, and some more.
-const HANDLING_TIMEOUT: Duration = Duration::from_secs(80);
+/// The time limit for handling a request: the longest wait of an agent, and some more.
+const HANDLING_TIMEOUT: Duration = Duration::from_secs(260);
 
 /// The number of connections beside those that wait.
 const CONNECTIONS: usize = 100;

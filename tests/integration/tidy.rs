@@ -330,8 +330,13 @@ const FOLDERS: &[Folder] = &[
             "src/capabilities/simulation/bridge",
             "src/capabilities/simulation/phrases",
             "src/sandbox/bridge",
+            // The API offers itself to agents by the same protocol.
+            "src/api",
         ],
         lines: &[
+            ("src/app/check_api.rs", "with tools for agents at /mcp"),
+            ("src/main.rs", "Offers the API as tools"),
+            ("src/main.rs", "Mcp("),
             ("Cargo.toml", "    \"src/services/mcp\","),
             ("Cargo.toml", "    \"src/capabilities/mcp\","),
             ("Cargo.toml", "countersign-mcp = {"),

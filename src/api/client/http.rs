@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::{Connection, End, Failure};
+use crate::mcp::Call;
 
 /// The time limit of a call, in addition to that for which the server waits.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -18,7 +19,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 4 << 20;
 
 /// The API, as the holder of a key.
-pub(super) struct Http {
+pub(crate) struct Http {
     client: Client,
     url: String,
     key: String,
@@ -89,6 +90,18 @@ impl Http {
             Ok(response) => read(response).await,
             Err(error) => Answer::Later(None, format!("the server is not reached: {}", error.without_url())),
         }
+    }
+
+    /// Makes a call for a tool, again and again for a while if the server or the network is away.
+    ///
+    /// # Errors
+    ///
+    /// The problem, with a `detail` in words.
+    pub(crate) async fn make(&self, call: Call<'_>) -> Result<Value, Value> {
+        let Call { method, path, body, idempotency_key, waits } = call;
+        let method = if method == "GET" { Method::GET } else { Method::POST };
+        let made = || self.call(method.clone(), &path, body, idempotency_key.as_deref(), waits);
+        self.persist(TIMEOUT, made).await.map_err(|failure| serde_json::json!({ "detail": failure.why }))
     }
 
     /// Makes a call until it is answered, for at most this time.

@@ -1,8 +1,9 @@
-//! The commands that use the API: `request`, `report`, `token verify` and `key`.
+//! The commands that use the API: `request`, `report`, `token verify`, `mcp`, `hook` and `key`.
 //!
 //! Everything but an approval that was claimed with this payload ends with another code than 0, so a step of a job that
 //! forgets to look fails.
 
+mod hook;
 mod http;
 pub mod key;
 mod request;
@@ -18,7 +19,8 @@ use std::{
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use self::http::Http;
+pub(crate) use self::http::Http;
+use crate::mcp;
 
 /// The end of a command: its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +125,16 @@ pub struct RequestArgs {
     token_out: Option<PathBuf>,
 }
 
+/// Asks whether an agent may use a tool.
+#[derive(Args, Clone, Debug)]
+pub struct HookArgs {
+    #[command(flatten)]
+    connection: Connection,
+    /// How long to wait for the decision, less than the time limit of the hook in the agent's settings.
+    #[arg(long, value_parser = duration, default_value = "4m")]
+    wait: Duration,
+}
+
 /// Reports how a change went that was claimed.
 #[derive(Args, Clone, Debug)]
 pub struct ReportArgs {
@@ -194,6 +206,21 @@ pub async fn report(arguments: ReportArgs, variables: &Variables) -> End {
 pub async fn token(command: TokenCommand, variables: &Variables) -> End {
     let TokenCommand::Verify(arguments) = command;
     told(verify::run(&arguments, variables).await)
+}
+
+/// Runs `mcp`.
+pub async fn mcp(connection: Connection, variables: &Variables) -> End {
+    let served = async {
+        let http = Http::new(&connection, variables)?;
+        mcp::over_stdio(http).await.map_err(|why| Failure::usage(format!("the client does not speak MCP: {why}")))?;
+        Ok(End::Good)
+    };
+    told(served.await)
+}
+
+/// Runs `hook`.
+pub async fn hook(arguments: HookArgs, variables: &Variables) -> End {
+    told(hook::run(&arguments, variables).await)
 }
 
 /// Tells why a command failed.

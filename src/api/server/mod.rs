@@ -12,7 +12,7 @@ use axum::{
     Router,
     body::to_bytes,
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, Method, StatusCode, header},
+    http::{Extensions, HeaderMap, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use countersign_config as config;
@@ -46,7 +46,7 @@ use super::{
 pub(crate) use self::ask::WHILE_OPEN;
 
 /// The largest body, in bytes.
-const MAX_BODY: usize = 64 << 10;
+pub(crate) const MAX_BODY: usize = 64 << 10;
 
 /// What a route does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +219,9 @@ impl Server {
 
     /// Returns the routes.
     pub fn router(&self) -> Router {
-        Router::new().fallback(serve).with_state(self.clone())
+        let Inner { deps, .. } = &*self.0;
+        let mcp = deps.settings.mcp.then(|| mcp::over_http(self, &deps.settings, deps.stop.clone()));
+        Router::new().fallback(serve).with_state((self.clone(), mcp))
     }
 
     fn now(&self) -> Timestamp {
@@ -250,8 +252,17 @@ impl Server {
         }
     }
 
+    /// Returns the address that a request came from.
+    fn address(extensions: &Extensions) -> IpAddr {
+        extensions.get::<ConnectInfo<IpAddr>>().map_or(IpAddr::from([0, 0, 0, 0]), |info| info.0)
+    }
+
     /// Answers a request.
-    async fn answer(&self, request: Request) -> Result<Response, Problem> {
+    ///
+    /// # Errors
+    ///
+    /// The problem.
+    pub(crate) async fn answer(&self, request: Request) -> Result<Response, Problem> {
         let (parts, body) = request.into_parts();
         let (route, id) = find(&parts.method, parts.uri.path())
             .ok_or_else(|| Problem::new("not-found", "There is no such address, or not with this method."))?;
@@ -264,8 +275,7 @@ impl Server {
                 },
             ));
         };
-        let address = parts.extensions.get::<ConnectInfo<IpAddr>>().map_or(IpAddr::from([0, 0, 0, 0]), |info| info.0);
-        let caller = self.sign_in(&parts.headers, address)?;
+        let caller = self.sign_in(&parts.headers, Self::address(&parts.extensions))?;
         if let Some(wait) = self.0.limits.take(&caller.name) {
             return Err(Problem::new("rate-limited", "The key makes too many requests.").after(wait));
         }
@@ -331,15 +341,23 @@ impl Server {
         let deps = &self.0.deps;
         let named = caller.key.policies.iter().filter_map(|name| Some((name, deps.settings.policies.get(name)?)));
         let policies = named.map(|(name, policy)| {
-            json!({ "name": name, "channel": policy.channel, "needed": deps.settings.needed(policy, &deps.approvals),
+            let for_tools = caller.key.tool_policy.as_ref() == Some(name);
+            json!({ "name": name, "tool_use": for_tools, "channel": policy.channel, "needed": deps.settings.needed(policy, &deps.approvals),
                 "expires_after": policy.expires_after.as_secs(), "claim_within": policy.claim_within.as_secs() })
         });
         json_answer(StatusCode::OK, &json!({ "object": "list", "data": policies.collect::<Vec<_>>() }))
     }
 }
 
-async fn serve(State(server): State<Server>, request: Request) -> Response {
-    let answered = server.answer(request).await;
+async fn serve(State((server, mcp)): State<(Server, Option<OverHttp>)>, request: Request) -> Response {
+    let answered = match mcp.filter(|_| request.uri().path() == "/mcp") {
+        // Each call of a tool signs in again, as a call of the API.
+        Some(mcp) => match server.sign_in(request.headers(), Server::address(request.extensions())) {
+            Ok(_) => Ok(mcp::serve(&mcp, request).await),
+            Err(problem) => Err(problem),
+        },
+        None => server.answer(request).await,
+    };
     let result = answered.as_ref().err().map_or("ok", Problem::slug);
     metrics::counter!("countersign_api_requests_total", "result" => result).increment(1);
     answered.unwrap_or_else(IntoResponse::into_response)

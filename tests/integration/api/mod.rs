@@ -1,5 +1,7 @@
 //! The API for programs, from outside: real requests over HTTP, and people who press buttons in Slack.
 
+mod agents;
+mod callbacks;
 mod command;
 mod flow;
 mod races;
@@ -84,11 +86,12 @@ fn with_api(config: &mut Config, port: u16) -> Vec<(&'static str, String)> {
     verified["require_person"] = true.into();
     let api = json!({
         "listen": format!("127.0.0.1:{port}"), "public_url": "https://countersign.example", "minimum_expiry": "1s",
-        "requests_a_minute": 60_000, "waiting": 100, "cards_a_minute": 10_000,
+        "requests_a_minute": 60_000, "mcp": true, "waiting": 100, "cards_a_minute": 10_000,
         "policies": { "deploy-prod": policy(1), "two-people": policy(2), "editable": policy(1),
             "verified-only": verified, "private": policy(1) },
         "keys": {
-            "ci-web": { "hashes": hash(0), "scopes": all, "policies": ["deploy-prod", "two-people", "editable", "verified-only"] },
+            "ci-web": { "hashes": hash(0), "scopes": all, "tool_policy": "editable",
+                "policies": ["deploy-prod", "two-people", "editable", "verified-only"] },
             "dashboard": { "hashes": hash(1), "scopes": ["read"], "policies": ["deploy-prod"] },
             "other-team": { "hashes": hash(2), "scopes": all, "policies": ["private"] },
         },
