@@ -2,12 +2,22 @@
 //!
 //! A key is `csk_<name>_<secret>`. The name finds the entry in the settings, and the secret, 256 random bits, is compared by
 //! its hash. It needs no slow hash: nobody can guess it.
+//!
+//! The file of the settings is looked at with each sign-in, so a key that is added or revoked there works or ends at once.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::SystemTime,
+};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use countersign_core::hash::sha256;
 use jiff::civil::Date;
 
-use super::settings::{Api, Key};
+use super::settings::Key;
 
 /// The beginning of a key, by which scanners find it in texts.
 const PREFIX: &str = "csk_";
@@ -33,10 +43,65 @@ fn hash_of(key: &str) -> [u8; 32] {
     sha256(key.as_bytes())
 }
 
+/// The keys by their names.
+pub type Keys = BTreeMap<String, Key>;
+
+/// Reads the keys in the settings again. The error says what is wrong with them.
+pub type ReadKeys = Box<dyn Fn() -> Result<Keys, String> + Send + Sync>;
+
+/// The time at which a file was changed, and its length.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// The keys as they are in the settings now.
+pub struct CurrentKeys {
+    file: Option<PathBuf>,
+    read: ReadKeys,
+    known: Mutex<(Stamp, Arc<Keys>)>,
+}
+
+impl fmt::Debug for CurrentKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CurrentKeys").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl CurrentKeys {
+    /// Returns the keys that were read from this file at the start, and are read again when it has changed.
+    pub fn new(keys: Keys, file: Option<PathBuf>, read: ReadKeys) -> Self {
+        let known = Mutex::new((stamp(file.as_ref()), Arc::new(keys)));
+        Self { file, read, known }
+    }
+
+    /// Returns the keys. Those that were known stay if the file cannot be used.
+    pub fn now(&self) -> Arc<Keys> {
+        let now = stamp(self.file.as_ref());
+        let mut known = self.known.lock().expect("no holder panics");
+        if now.is_some() && now != known.0 {
+            known.0 = now;
+            match (self.read)() {
+                Ok(keys) => {
+                    tracing::info!(keys = keys.len(), "The keys of programs were read again");
+                    known.1 = Arc::new(keys);
+                }
+                Err(why) => tracing::error!(
+                    why,
+                    "The settings changed and are wrong, so the keys of programs stay as they were"
+                ),
+            }
+        }
+        known.1.clone()
+    }
+}
+
+fn stamp(file: Option<&PathBuf>) -> Stamp {
+    let about = fs::metadata(file?).ok()?;
+    Some((about.modified().ok()?, about.len()))
+}
+
 /// Returns the name and the settings of the key that was given, if it is valid on this day.
-pub fn find<'a>(api: &'a Api, given: &str, today: Date) -> Option<(&'a str, &'a Key)> {
+pub fn find<'a>(keys: &'a Keys, given: &str, today: Date) -> Option<(&'a str, &'a Key)> {
     let (name, _) = given.strip_prefix(PREFIX)?.split_once('_')?;
-    let (name, key) = api.keys.get_key_value(name)?;
+    let (name, key) = keys.get_key_value(name)?;
     let found = hash_of(given);
     // All hashes are compared, and each to its end.
     let known = key.hashes.iter().filter_map(|hash| parse_hash(hash));
@@ -63,12 +128,11 @@ mod tests {
         let (new, new_hash) = create("ci-web");
         let (other, _) = create("ci-web");
         assert!(old.starts_with("csk_ci-web_") && old.len() == "csk_ci-web_".len() + 43, "{old}");
-        let api: Api = serde_json::from_value(json!({
-            "minimum_expiry": "1min", "requests_a_minute": 60, "waiting": 1000, "cards_a_minute": 5,
-            "keys": { "ci-web": { "hashes": [new_hash, old_hash], "expires": "2027-06-30" }, "gone": { "hashes": [] } },
+        let keys: Keys = serde_json::from_value(json!({
+            "ci-web": { "hashes": [new_hash, old_hash], "expires": "2027-06-30" }, "gone": { "hashes": [] },
         }))
         .unwrap();
-        let found = |key: &str, day| find(&api, key, day).map(|(name, _)| name.to_owned());
+        let found = |key: &str, day| find(&keys, key, day).map(|(name, _)| name.to_owned());
         let today = date(2027, 6, 30);
         assert_eq!(found(&old, today).as_deref(), Some("ci-web"));
         assert_eq!(found(&new, today).as_deref(), Some("ci-web"));

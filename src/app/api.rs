@@ -2,21 +2,22 @@
 //!
 //! Start at [`Api::listen`], then [`Api::ready`], which needs the rest of the bot.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
 use countersign_api::{
     callback::Callbacks,
     graph::{ApiState, api_graph},
+    keys::{CurrentKeys, ReadKeys},
     poster::{Poster, PosterDeps, Roots},
     register::Requests,
     server::{Server, ServerDeps},
     settings,
     token::TokenKeys,
 };
-use countersign_config::Config;
-use countersign_conversation::approvals::inbox::Approvals;
+use countersign_config::{Config, Problem, Problems, environment};
+use countersign_conversation::{approvals::inbox::Approvals, runtime::outbox::channel::Channel};
 use countersign_core::{
     cause,
     clock::{Clock, Timestamp},
@@ -28,6 +29,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    installed::SETTINGS,
     mail::announcer::ChannelAnnouncer,
     server::{self, limits::Limits},
     supervision::{Task, task},
@@ -141,6 +143,7 @@ impl ReadyApi {
         };
         let server = Server::new(ServerDeps {
             requests,
+            keys: CurrentKeys::new(settings.keys.clone(), config.file.clone(), read_keys(config.file.clone())),
             settings,
             approvals: config.approvals.clone(),
             poster: poster.clone(),
@@ -159,6 +162,20 @@ impl ReadyApi {
             task("api waits", |stop| server.look_elsewhere(stop)),
         ]
     }
+}
+
+/// Returns the function that reads the keys in the settings again.
+fn read_keys(file: Option<PathBuf>) -> ReadKeys {
+    Box::new(move || {
+        let (config, Problems(problems)) = Config::read(file.as_deref(), &environment(), &SETTINGS);
+        let of_file = file.as_ref().map(|file| file.display().to_string());
+        let concerns = |problem: &&Problem| problem.key.starts_with("api") || Some(&problem.key) == of_file.as_ref();
+        match (problems.iter().find(concerns), config) {
+            (None, Some(config)) => Ok(config.sections.get::<settings::Api>().keys.clone()),
+            (Some(problem), _) => Err(problem.to_string()),
+            (None, None) => Err("they cannot be read".to_owned()),
+        }
+    })
 }
 
 #[async_trait]

@@ -30,6 +30,8 @@ mod telemetry;
 mod variables;
 mod workers;
 
+use std::path::PathBuf;
+
 pub use self::{
     approvals::{Approvals, ContextRule, Rule},
     check::between,
@@ -57,6 +59,8 @@ pub use self::{
 /// All settings.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The file that they were read from, if there is one.
+    pub file: Option<PathBuf>,
     /// `[slack]`: the connection to Slack.
     pub slack: Slack,
     /// `[server]`: the address for Slack's requests, health and metrics.

@@ -108,6 +108,7 @@ impl Config {
         let mut read = Reader { tree: &tree, defaults: &defaults, secrets: &secrets, problems: &mut problems };
         let config = (|| {
             Some(Self {
+                file: file.map(Path::to_owned),
                 slack: read.section("slack")?,
                 server: read.section("server")?,
                 store: read.section("store")?,

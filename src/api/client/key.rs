@@ -1,5 +1,5 @@
 //! `countersign key`: makes keys, and shows what to put into the settings. The settings are the operator's file, so no
-//! command writes it; a key works or ends at the next start.
+//! command writes it. A running bot reads it again, so a key works or ends at once.
 
 use clap::Subcommand;
 
@@ -23,7 +23,7 @@ pub enum KeyCommand {
     },
     /// Lists the keys in the settings.
     List,
-    /// Shows what to change in the settings so that a key ends at the next start.
+    /// Shows what to change in the settings so that a key ends.
     Revoke {
         /// The name of the key.
         name: String,
@@ -65,8 +65,7 @@ pub fn run(command: &KeyCommand, api: &Api) -> Result<Printed, String> {
             }
             let (key, hash) = keys::create(name);
             let told = vec![
-                "This key is shown once. Put this into the settings, with the policies that it may name, and restart:"
-                    .to_owned(),
+                "This key is shown once. Put this into the settings, with the policies that it may name:".to_owned(),
                 format!("[api.keys.{name}]"),
                 format!("hashes = [\"{hash}\"]"),
                 "scopes = [\"create\", \"read\", \"cancel\", \"claim\", \"report\"]".to_owned(),
@@ -80,11 +79,9 @@ pub fn run(command: &KeyCommand, api: &Api) -> Result<Printed, String> {
             let hashes: Vec<_> =
                 std::iter::once(&hash).chain(old.hashes.first()).map(|hash| format!("\"{hash}\"")).collect();
             let told = vec![
-                format!(
-                    "This key is shown once. Put this into [api.keys.{name}] and restart; the old key works as well:"
-                ),
+                format!("This key is shown once. Put this into [api.keys.{name}]; the old key works as well:"),
                 format!("hashes = [{}]", hashes.join(", ")),
-                "Once all programs have the new key, put this, and restart again:".to_owned(),
+                "Once all programs have the new key, put this:".to_owned(),
                 format!("hashes = [\"{hash}\"]"),
             ];
             Ok(Printed { out: vec![key], told })
@@ -92,7 +89,7 @@ pub fn run(command: &KeyCommand, api: &Api) -> Result<Printed, String> {
         KeyCommand::Revoke { name } => {
             known(name)?;
             let told = vec![
-                format!("To revoke the key at once, put this into [api.keys.{name}] and restart:"),
+                format!("To revoke the key at once, put this into [api.keys.{name}]:"),
                 "hashes = []".to_owned(),
                 "Its open requests stay on their cards. People can reject them.".to_owned(),
             ];

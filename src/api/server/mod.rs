@@ -33,7 +33,8 @@ use self::{
 };
 use super::{
     asked::{CLAIM, NOTHING, OUTCOME, REQUEST, TOKEN},
-    keys,
+    keys::{self, CurrentKeys},
+    mcp::{self, OverHttp},
     poster::Poster,
     problem::Problem,
     register::{Entry, Requests},
@@ -157,6 +158,8 @@ pub struct ServerDeps {
     pub requests: Requests,
     /// The settings.
     pub settings: Arc<Api>,
+    /// The keys, as they are now.
+    pub keys: CurrentKeys,
     /// The settings of approvals, for what the policies leave out.
     pub approvals: config::Approvals,
     /// The loop that posts requests.
@@ -242,7 +245,7 @@ impl Server {
         let Some((_, given)) = given else { return Err(refused("Send the key as Authorization: Bearer csk_…")) };
         let today = jiff::Timestamp::from_millisecond(self.now().millis()).unwrap_or_default();
         let today = today.to_zoned(TimeZone::UTC).date();
-        match keys::find(&self.0.deps.settings, given.trim(), today) {
+        match keys::find(&self.0.deps.keys.now(), given.trim(), today) {
             Some((name, key)) => Ok(Caller { name: name.to_owned(), key: key.clone(), address }),
             None => {
                 metrics::counter!("countersign_api_refused_sign_ins_total").increment(1);

@@ -4,6 +4,8 @@ mod agents;
 mod callbacks;
 mod command;
 mod flow;
+mod operators;
+
 mod races;
 
 mod threats;
