@@ -377,6 +377,11 @@ impl Api {
         policy.needed.unwrap_or(general.needed)
     }
 
+    /// Returns the people who may approve under a policy, as in the settings.
+    pub fn approvers<'a>(&'a self, policy: &'a Policy, general: &'a config::Approvals) -> &'a [String] {
+        policy.approvers.as_deref().unwrap_or(&general.approvers)
+    }
+
     /// Returns the address that programs use, without a slash at its end.
     pub fn url(&self) -> String {
         match (&self.public_url, self.listen) {

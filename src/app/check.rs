@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{
-    check_approvers, check_mail, check_messages, check_models, check_scopes, check_store, dependencies, installed,
-    keys, mail, spans, stdout::describe_error,
+    check_api, check_approvers, check_mail, check_messages, check_models, check_scopes, check_store, dependencies,
+    installed, keys, mail, spans, stdout::describe_error,
 };
 
 /// The manifest of the app. The one for HTTP differs only in the delivery of events.
@@ -103,6 +103,7 @@ pub async fn run(config: &Config) -> Vec<CheckLine> {
     lines.extend(traces.map(|result| CheckLine::new("traces", result)));
     lines.push(CheckLine::new("actions", actions(config)));
     lines.push(CheckLine::new("approvers", check_approvers::run(config).await));
+    lines.extend(check_api::run(config, true).await);
     if check_scopes::names_any(config) {
         lines.push(CheckLine::new("contexts", check_scopes::run(config).await));
     }
@@ -126,6 +127,7 @@ pub async fn offline(config: &Config) -> Vec<CheckLine> {
     lines.push(CheckLine::new("digest key", keys::check(config, opened.as_deref()).await));
     lines.push(CheckLine::new("clock", clock(opened.as_deref()).await));
     lines.push(CheckLine::new("actions", actions(config)));
+    lines.extend(check_api::run(config, false).await);
     lines
 }
 

@@ -8,6 +8,7 @@ mod audit_stream;
 pub mod backup;
 pub mod bot;
 pub mod check;
+mod check_api;
 mod check_approvers;
 mod check_mail;
 mod check_messages;
