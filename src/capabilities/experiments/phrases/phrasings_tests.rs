@@ -22,7 +22,7 @@ fn politeness_other_words_and_typing_errors() {
             ("whats a weight?", r#"read explain_upgrade_concept {"concept":"weight"}"#),
             ("do you know what a segment is?", "term segment"),
             ("could you tell me what conditions are?", r#"read explain_upgrade_concept {"concept":"condition"}"#),
-            ("whats enrollmentComplete", "term enrollmentComplete"),
+            ("whats enrollmentComplete", "term paused"),
             ("whats running", r#"read get_all_experiments {"status":"enrolling"}"#),
             (
                 "add student s1042 to the inclusion list of Math Hints",
