@@ -84,6 +84,7 @@ fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
     let found = book.understand(situation);
     match suggestion(book, situation, &found) {
         Some(suggestion) => suggestion.interpretation(),
+        None if let Some(asked) = which_listed(book, situation, &found) => asked,
         None if is_lost(&found) => {
             unread_parts(book, situation).map_or(found, |question| Interpretation::unclear(question, Vec::new()))
         }
@@ -129,8 +130,10 @@ pub(super) fn suggestion(book: &PhraseBook, situation: &Situation, found: &Inter
 /// for nothing called “split”. The name of a thing is written in quotes, or begins with a capital. What should be changed may
 /// have a new name in small letters, which is looked up, unless one of its words is known otherwise.
 fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> bool {
-    const POINTING: &[&str] =
-        &["that", "this", "these", "those", "both", "all", "old", "any", "some", "ones", "stuff", "thing", "things"];
+    const POINTING: &[&str] = &[
+        "that", "this", "these", "those", "both", "all", "old", "older", "new", "newer", "other", "any", "some", "one", "ones",
+        "stuff", "thing", "things", "it", "them", "able", "far",
+    ];
     let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };
     let is_no_part_of_name = |word: &str| POINTING.contains(&word) || book.line_words().contains(word);
     let is_surely_no_name =
@@ -141,6 +144,16 @@ fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretati
     let words = book.words(&situation.said, &[]);
     let is_quoted = words.iter().any(|word| word.quoted && word.text == name);
     !is_quoted && name.chars().all(|letter| letter.is_lowercase() || letter.is_ascii_digit() || letter == ' ')
+}
+
+/// Asks which thing of the last list is meant by words that are hardly a name, such as “the older one”.
+fn which_listed(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Interpretation> {
+    const MAX_OPTIONS: usize = 5;
+    let listed = situation.listed.as_ref().filter(|listed| listed.names.len() <= MAX_OPTIONS)?;
+    let name = book.unknown_name(&found.user_request, situation).filter(|_| may_be_no_name(book, situation, found))?;
+    let with = |listed: &String| situation.said.replacen(&name, &format!("“{listed}”"), 1);
+    let options: Vec<String> = listed.names.iter().map(with).filter(|option| *option != situation.said).collect();
+    (!options.is_empty()).then(|| Interpretation::unclear("Which one do you mean?", options))
 }
 
 /// Returns the request as which a message is read, if no rule reads it as it is.

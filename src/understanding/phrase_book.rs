@@ -184,6 +184,12 @@ impl PhraseBook {
         ended_by.iter().find(|(call, _)| *call == begun.call).map(|(_, request)| *request)
     }
 
+    /// Returns true if a tool may begin something, such as a watch: it belongs to a capability about the things of others.
+    pub(super) fn begins_something(&self, tool: &str) -> bool {
+        let has = |one: &CapabilityPhrases| one.lines.calls().iter().any(|call| call.name == tool);
+        self.capabilities.iter().any(|one| has(one) && one.phrases.vocabulary().about_others)
+    }
+
     /// Returns the phrases of the capability that a topic belongs to.
     pub(super) fn of_topic(&self, topic: &Topic) -> Option<&CapabilityPhrases> {
         self.capabilities.iter().find(|one| one.owner == topic.capability)

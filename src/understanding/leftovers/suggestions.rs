@@ -8,9 +8,10 @@
 
 use std::collections::HashMap;
 
+use super::rewordings::reworded;
 use crate::{
     lexicon::Mention,
-    phrase_book::{CapabilityPhrases, PhraseBook},
+    phrase_book::{CapabilityPhrases, MENTION_CONFIDENCE, PhraseBook},
     phrases::Utterance,
     requests::{
         dates::moment,
@@ -215,15 +216,22 @@ impl Suggestion {
 /// Returns what the words may mean, up to three requests; `None` if none is near. `found` is what the rules made of them,
 /// which is not suggested.
 pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Suggestion> {
+    let is_answer = situation.draft.is_some() || situation.replan.is_some();
+    let in_other_words = reworded(book, situation);
+    let situation = in_other_words.as_ref().unwrap_or(situation);
     let typed = book.words(&situation.said, &situation.names);
     let utterance = Utterance::whole(&typed, situation);
     let words = utterance.words;
-    let is_answer = situation.draft.is_some() || situation.replan.is_some();
-    // What is said while a card is open may be about the card, unless it is a question.
     let asks = utterance.is_question || words.first().is_some_and(|first| first.any(QUESTION_WORDS));
-    let may_be_about_card = !situation.open_cards.is_empty() && !asks;
     // While a question of the bot is open, only other questions are no answers.
-    if is_answer && !asks || may_be_about_card || conditions::split(&situation.said).condition.is_some() {
+    if is_answer && !asks || conditions::split(&situation.said).condition.is_some() {
+        return None;
+    }
+    if let Some(meant) = in_other_words.as_ref().and_then(|other| meant(book, other)) {
+        return Some(meant);
+    }
+    // What is said while a card is open may be about the card, unless it is a question.
+    if !situation.open_cards.is_empty() && !asks {
         return None;
     }
     let limits = |word: &Word| !word.quoted && (word.any(LIMITS) || word.lower.ends_with("n't"));
@@ -277,6 +285,22 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
         }
     }
     (!options.is_empty()).then_some(Suggestion::Asked(options))
+}
+
+/// Returns what a message in other words means, if the rules read them.
+fn meant(book: &PhraseBook, situation: &Situation) -> Option<Suggestion> {
+    let read = book.understand(situation);
+    if book.unknown_name(&read.user_request, situation).is_some() || read.confidence <= MENTION_CONFIDENCE {
+        return None;
+    }
+    let said = situation.said.clone();
+    match &read.user_request {
+        UserRequest::Unclear { .. } | UserRequest::Unsupported => None,
+        user_request if !has_object(user_request, situation) => None,
+        UserRequest::Change { .. } | UserRequest::Update(_) | UserRequest::Drop => Some(Suggestion::Asked(vec![said])),
+        UserRequest::Read { tool, .. } if book.begins_something(tool) => Some(Suggestion::Asked(vec![said])),
+        _ => Some(Suggestion::Clear(said, read)),
+    }
 }
 
 /// Returns the factor by which the requests of a capability are preferred: the thread may be about its things, or about others.

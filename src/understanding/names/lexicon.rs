@@ -78,6 +78,8 @@ pub struct Names {
     ends: Vec<Vec<usize>>,
     /// The words of names, by the hash of each form that lacks one of their letters.
     near: HashMap<u64, Vec<WordId>>,
+    /// One or two words in a row, and the only thing that requests are about with them in its name; `None` for several.
+    parts: HashMap<(WordId, Option<WordId>), Option<usize>>,
 }
 
 /// A word by its place in the list of words.
@@ -107,8 +109,10 @@ impl Names {
         let mut names = Self { ends: vec![Vec::new()], ..Self::default() };
         for name in all {
             let mut node = ROOT;
+            let mut words = Vec::new();
             for token in tokenize(&emoji::from_names(&name.name)) {
                 let word = names.word_id(token.folded);
+                words.push(word);
                 node = match names.branches.get(&(node, word)) {
                     Some(next) => *next,
                     None => {
@@ -129,12 +133,28 @@ impl Names {
                     == (&name.kind, &name.name, &name.owner, name.subject)
             };
             let is_known = names.ends[node as usize].last().is_some_and(is_same);
+            if name.subject && words.len() > 1 {
+                names.note_parts(&words, &name.name);
+            }
             if !is_known {
                 names.ends[node as usize].push(names.all.len());
             }
             names.all.push(name);
         }
         names
+    }
+
+    /// Notes the words of a name that is added next.
+    fn note_parts(&mut self, words: &[WordId], name: &str) {
+        let place = self.all.len();
+        let pairs = words.windows(2).map(|pair| (pair[0], Some(pair[1])));
+        for part in words.iter().map(|word| (*word, None)).chain(pairs) {
+            let known = self.parts.entry(part).or_insert(Some(place));
+            let is_of_another = known.is_some_and(|at| at != place && self.all[at].name != name);
+            if is_of_another {
+                *known = None;
+            }
+        }
     }
 
     /// Returns the id of a word, which is added if it is new.
@@ -200,8 +220,66 @@ impl Names {
                 kept.push((start, end, mention));
             }
         }
+        let is_free = |token: &Token| {
+            token.quote.is_none() && !kept.iter().any(|(start, end, _)| *start < token.end && token.start < *end)
+        };
+        let mut parts = Vec::new();
+        for free in tokens.chunk_by(|one, next| is_free(one) && is_free(next)).filter(|free| is_free(&free[0])) {
+            let mut at = 0;
+            while at < free.len() {
+                let part = self.part_at(message, &free[at..]);
+                at += part.as_ref().map_or(1, |(words, ..)| *words);
+                parts.extend(part.map(|(_, start, mention)| (start, start, mention)));
+            }
+        }
+        kept.extend(parts.into_iter().take(MAX_MENTIONS.saturating_sub(kept.len())));
         kept.sort_by_key(|(start, ..)| *start);
         kept.into_iter().map(|(.., mention)| mention).collect()
+    }
+
+    /// Returns the number of words with which the tokens begin that are a part of only one name (“the lesson video thing”), where
+    /// they begin, and the name. A single word has to be followed by what it is.
+    fn part_at(&self, message: &str, tokens: &[Token]) -> Option<(usize, usize, Mention)> {
+        let id = |at: usize| self.word_ids.get(&tokens.get(at)?.folded).copied();
+        let is_one = |part: (WordId, Option<WordId>)| self.parts.get(&part).copied().flatten();
+        let word = |at: usize| tokens[at].folded.as_str();
+        let (first, second) = (id(0)?, id(1));
+        let pair = second.and_then(|second| is_one((first, Some(second)))).filter(|_| {
+            let is_ordinary = |at: usize| among(ORDINARY, word(at));
+            ![0, 1].into_iter().any(|at| among(SMALL, word(at))) && ![0, 1].into_iter().all(is_ordinary)
+        });
+        let (place, mut length) = match pair {
+            Some(place) => (place, 2),
+            None => {
+                let is_distinct = word(0).chars().count() > MIN_TYPO_LENGTH && !among(ORDINARY, word(0));
+                let place = is_one((first, None)).filter(|_| is_distinct)?;
+                let is_named =
+                    tokens.get(1).is_some_and(|next| among(NOUNS, &next.folded) || next.folded == self.all[place].kind);
+                is_named.then_some((place, 1))?
+            }
+        };
+        let name = &self.all[place];
+        let whole: Vec<String> =
+            tokenize(&emoji::from_names(&name.name)).into_iter().map(|token| token.folded).collect();
+        let from = whole.windows(length).position(|part| (0..length).all(|at| part[at] == word(at)))?;
+        while whole.get(from + length).is_some_and(|next| tokens.get(length).is_some_and(|token| token.folded == *next))
+        {
+            length += 1;
+        }
+        let thing = tokens.get(length).filter(|next| among("one thing", &next.folded));
+        // What follows may belong to another name, which is not known: “Lesson Video Pilot”.
+        let goes_on = |next: &Token| {
+            let is_apart = message[tokens[length - 1].end..next.start].contains(|c: char| !c.is_whitespace());
+            !is_apart && ![SMALL, ORDINARY, NOUNS, AFTER_NAMES].iter().any(|words| among(words, &next.folded))
+        };
+        if tokens.get(length).is_some_and(goes_on) {
+            return None;
+        }
+        let last = thing.unwrap_or(&tokens[length - 1]);
+        let said = message[tokens[0].start..last.end].to_owned();
+        let (kind, owner) = (name.kind.clone(), name.owner.clone());
+        let mention = Mention { kind, name: name.name.clone(), said, owner, subject: true, unsure: true };
+        Some((length + usize::from(thing.is_some()), tokens[0].start, mention))
     }
 
     /// Adds to `found` the names with which the tokens begin: those without typing mistakes if
@@ -353,19 +431,34 @@ fn plain_quotes(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Words that are more likely ordinary ones than names.
+const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show study \
+    context contexts condition conditions weight weights site target user users group groups class classes school tag tags \
+    status running paused stopped draft scheduled archived cancelled completed inactive new help name names description end \
+    begin run now today tomorrow day week month control individual random balance consistency";
+/// Small words.
+const SMALL: &str =
+    "all the a it this that one what which how who and or not for with me first last of to in on is are my";
+/// Other words that may follow a name.
+const AFTER_NAMES: &str = "about at by if when until every so too also please again instead more has have had does did was were get gets \
+    look looks still yet right back from into over under than as be been can could should will would then but because next \
+    against versus vs compared";
+/// Words that say what a name is of.
+const NOUNS: &str = "experiment experiments study thing one";
+
+/// Returns true if a word is one of these, which are separated by blanks.
+fn among(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
+}
+
 /// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number.
 /// In the middle of a sentence, a word with the same capital letters as the name is the name.
 fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool {
-    const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
-        study context contexts condition conditions weight weights site target user users group \
-        groups class classes school tag tags status running paused stopped draft scheduled archived cancelled completed \
-        inactive new all the a it this that one what which how who help name names description end begin run now today \
-        tomorrow day week month control individual random balance consistency and or not for with hint hints me first last";
     let said = &message[token.start..token.end];
     let number = said.chars().all(|c| c.is_ascii_digit());
     let too_short = token.folded.chars().count() < if unsure { 6 } else { 2 };
     let is_kind = token.folded.strip_suffix('s').unwrap_or(&token.folded) == name.kind;
-    let common = is_kind || ORDINARY.split_whitespace().any(|word| word == token.folded);
+    let common = is_kind || [ORDINARY, SMALL, "hint hints"].iter().any(|words| among(words, &token.folded));
     let capital =
         said == name.name && said.chars().any(char::is_uppercase) && !message[..token.start].trim().is_empty();
     number || too_short && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
@@ -556,6 +649,26 @@ mod tests {
         assert_eq!(found(&["Fractions"], "start Frations"), "Frations=Fractions?");
         assert_eq!(found(&["Hint"], "start hunt"), "");
         assert_eq!(found(&["Cat"], "start car"), "", "too short to tell");
+    }
+
+    #[test]
+    fn a_part_that_only_one_name_has_is_enough() {
+        let all = ["Lesson Video Hints", "Class Hint Rollout", "Concrete Fractions", "Class of 5B", "Test of the Week"];
+        for (message, expected) in [
+            ("stop the lesson video thing", "lesson video thing=Lesson Video Hints?"),
+            ("what is lesson video about", "lesson video=Lesson Video Hints?"),
+            ("and class hint?", "class hint=Class Hint Rollout?"),
+            ("video hints and hint rollout", "video hints=Lesson Video Hints?, hint rollout=Class Hint Rollout?"),
+            ("pause the fractions experiment", "fractions=Concrete Fractions?"),
+            ("how do fractions work", ""),
+            ("show Lesson Video Pilot", ""),
+            ("start “Lesson Video”", ""),
+            ("what is the week of the test", ""),
+            ("test class 5B", ""),
+        ] {
+            assert_eq!(found(&all, message), expected, "{message}");
+        }
+        assert_eq!(found(&["Lesson Video Hints", "Lesson Video 2"], "stop lesson video"), "", "which of the two?");
     }
 
     #[test]

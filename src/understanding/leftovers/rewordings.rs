@@ -1,0 +1,115 @@
+//! A message that no rule reads, in the words that the rules know.
+//!
+//! `rewordings.txt` says which words have a usual one (“kick off” is “start”), and which can be left out (“by the way”). What
+//! the rules make of the other words was not typed by anybody, so it is a suggestion: a question is answered with “I took this
+//! as …”, and a change is a button. Words after “called” and the like are a text of the person and stay as they are.
+
+use std::sync::LazyLock;
+
+use crate::{
+    lexicon::Mention,
+    phrase_book::PhraseBook,
+    situation::Situation,
+    words::{Word, as_typed, begin_with},
+};
+
+/// Words after which a text of the person follows.
+const BEFORE_TEXT: &[&str] = &[
+    "called",
+    "named",
+    "rename",
+    "name",
+    "description",
+    "describe",
+    "titled",
+    "title",
+    "remember",
+    "note",
+    "reply",
+    "answer",
+    "say",
+    "saying",
+    "write",
+    "mention",
+    "search",
+    "tag",
+];
+
+/// What is said instead of others, and each of the others; nothing for what can be left out. The longest come first.
+static REWORDINGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let lines = include_str!("rewordings.txt").lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.split_once(':'));
+    let of_line = |(usual, others): (&'static str, &'static str)| {
+        others.split('|').map(move |other| (other.trim(), usual.trim()))
+    };
+    let mut all: Vec<_> = pairs.flat_map(of_line).collect();
+    all.sort_by_key(|(other, _)| std::cmp::Reverse(other.split(' ').count()));
+    all
+});
+
+/// Returns the situation with the message in other words; `None` if it has none that could be said otherwise.
+pub(crate) fn reworded(book: &PhraseBook, situation: &Situation) -> Option<Situation> {
+    let typed = book.words(&situation.said, &situation.names);
+    let mut words: Vec<Word> = Vec::with_capacity(typed.len());
+    let mut rest = typed.as_slice();
+    let mut has_changed = false;
+    while let Some((first, others)) = rest.split_first() {
+        if first.any(BEFORE_TEXT) {
+            words.extend_from_slice(rest);
+            break;
+        }
+        let found = REWORDINGS.iter().find_map(|(other, usual)| Some((usual, begin_with(rest, other)?)));
+        let Some((usual, after)) = found else {
+            words.push(first.clone());
+            rest = others;
+            continue;
+        };
+        has_changed = true;
+        words.extend(usual.split(' ').filter(|word| !word.is_empty()).map(|word| Word::new(word, false)));
+        rest = after;
+    }
+    // A comma beside what was left out.
+    let from = words.iter().position(|word| !word.is(",")).unwrap_or(words.len());
+    words.drain(..from);
+    words.dedup_by(|next, before| next.is(",") && before.is(","));
+    while words.last().is_some_and(|last| last.is(",")) {
+        words.pop();
+    }
+    if !has_changed || words.is_empty() {
+        return None;
+    }
+    let mut said = as_typed(&words);
+    if situation.said.trim_end().ends_with('?') {
+        said.push('?');
+    }
+    let is_kept = |name: &&Mention| said.contains(&name.said);
+    let names = situation.names.iter().filter(is_kept).cloned().collect();
+    Some(Situation { said, names, ..situation.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn says(said: &str, expected: &str) {
+        let situation = Situation { said: said.to_owned(), ..Situation::default() };
+        let other = reworded(&PhraseBook::default(), &situation).map(|other| other.said);
+        assert_eq!(other.as_deref().unwrap_or("nothing else"), expected, "{said}");
+    }
+
+    #[test]
+    fn usual_words_take_the_place_of_others() {
+        says("by the way, kick off “Math Hints”", "start “Math Hints”");
+        says("how many ppl so far?", "how many users are enrolled?");
+        says("hmm, let me know when it ends, if you don't mind", "tell me when it ends");
+        says("start it", "nothing else");
+    }
+
+    #[test]
+    fn texts_and_names_stay_as_they_were_typed() {
+        says("launch a new one called Kids and People", "start a new one called Kids and People");
+        says("show “Launch of the kids”", "nothing else");
+        says("please", "nothing else");
+    }
+}
