@@ -227,7 +227,7 @@ impl CallContext<'_> {
         };
         let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
         let asked = known.and_then(|draft| draft.asked);
-        let change = Draft { action: action.to_owned(), params, asked };
+        let change = Draft { asked, ..Draft::begun(action, params) };
         if state.continues_draft(self.registry, &change) {
             state.take_up_plan(state.draft_turn);
         }

@@ -35,17 +35,46 @@ const BEFORE_TEXT: &[&str] = &[
     "tag",
 ];
 
-/// What is said instead of others, and each of the others; nothing for what can be left out. The longest come first.
-static REWORDINGS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+/// A rewording: what people say, and what the rules say. Both may have a gap for any words.
+struct Rewording {
+    other: (&'static str, Option<&'static str>),
+    usual: (&'static str, Option<&'static str>),
+}
+
+/// The rewordings. The longest come first.
+static REWORDINGS: LazyLock<Vec<Rewording>> = LazyLock::new(|| {
+    let with_gap = |text: &'static str| match text.split_once('~') {
+        Some((before, after)) => (before.trim(), Some(after.trim())),
+        None => (text.trim(), None),
+    };
     let lines = include_str!("rewordings.txt").lines().filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| line.split_once(':'));
     let of_line = |(usual, others): (&'static str, &'static str)| {
-        others.split('|').map(move |other| (other.trim(), usual.trim()))
+        others.split('|').map(move |other| Rewording { other: with_gap(other), usual: with_gap(usual) })
     };
     let mut all: Vec<_> = pairs.flat_map(of_line).collect();
-    all.sort_by_key(|(other, _)| std::cmp::Reverse(other.split(' ').count()));
+    let words = |part: Option<&str>| part.map_or(0, |part| part.split_whitespace().count());
+    all.sort_by_key(|one| std::cmp::Reverse(words(Some(one.other.0)) + 2 * words(one.other.1)));
     all
 });
+
+impl Rewording {
+    /// Returns the words that this makes of the first ones, and the words after them; `None` if they are others.
+    fn apply<'w>(&self, words: &'w [Word]) -> Option<(Vec<Word>, &'w [Word])> {
+        let plain = |text: &'static str| text.split_whitespace().map(|word| Word::new(word, false));
+        let rest = begin_with(words, self.other.0)?;
+        let Some(closing) = self.other.1 else {
+            return Some((plain(self.usual.0).collect(), rest));
+        };
+        // Without words that close it, the gap goes on to the end.
+        let closes = |at: &usize| begin_with(&rest[*at..], closing).is_some();
+        let end = if closing.is_empty() { rest.len() } else { (1..rest.len()).find(closes)? };
+        let inside = rest[..end].iter().cloned();
+        let all = plain(self.usual.0).chain(inside).chain(plain(self.usual.1.unwrap_or_default()));
+        let after = begin_with(&rest[end..], closing).unwrap_or_default();
+        Some((all.collect(), after))
+    }
+}
 
 /// Returns the situation with the message in other words; `None` if it has none that could be said otherwise.
 pub(crate) fn reworded(book: &PhraseBook, situation: &Situation) -> Option<Situation> {
@@ -58,14 +87,16 @@ pub(crate) fn reworded(book: &PhraseBook, situation: &Situation) -> Option<Situa
             words.extend_from_slice(rest);
             break;
         }
-        let found = REWORDINGS.iter().find_map(|(other, usual)| Some((usual, begin_with(rest, other)?)));
-        let Some((usual, after)) = found else {
+        // With a gap, it rewords a whole request.
+        let begins = words.last().is_none_or(|last| last.is(","));
+        let mut fitting = REWORDINGS.iter().filter(|one| begins || one.other.1.is_none());
+        let Some((usual, after)) = fitting.find_map(|one| one.apply(rest)) else {
             words.push(first.clone());
             rest = others;
             continue;
         };
         has_changed = true;
-        words.extend(usual.split(' ').filter(|word| !word.is_empty()).map(|word| Word::new(word, false)));
+        words.extend(usual);
         rest = after;
     }
     // A comma beside what was left out.
@@ -103,6 +134,8 @@ mod tests {
         says("by the way, kick off “Math Hints”", "start “Math Hints”");
         says("how many ppl so far?", "how many users are enrolled?");
         says("hmm, let me know when it ends, if you don't mind", "tell me when it ends");
+        says("don't let class 7C into “Math Hints”", "exclude class 7C from “Math Hints”");
+        says("please turn “Math Hints” off", "stop “Math Hints”");
         says("start it", "nothing else");
     }
 

@@ -247,44 +247,58 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
     let best = ranked.first()?.0;
     let next = ranked.get(1).map_or(0.0, |(next, ..)| *next);
     let mut options: Vec<String> = Vec::new();
+    let listed = situation.listed.as_ref().filter(|listed| listed.names.len() <= MAX_SUGGESTIONS);
+    let listed = listed.map_or(&[][..], |listed| listed.names.as_slice());
     for (similarity, sentence, owner, offer) in
         ranked.into_iter().take_while(|(similarity, ..)| *similarity >= best * MIN_PART_OF_BEST)
     {
-        let Some((request, name)) = filled(&offer.request, owner, utterance) else { continue };
-        if options.contains(&request) {
-            continue;
-        }
-        let names = situation.names.iter().cloned().chain(name).collect();
-        let pressed = Situation { said: request.clone(), names, ..situation.clone() };
-        let read = book.understand(&pressed);
-        // A button whose request names nothing that exists leads nowhere.
-        if book.unknown_name(&read.user_request, &pressed).is_some() {
-            continue;
-        }
-        let is_allowed = match &read.user_request {
-            UserRequest::Change { .. } | UserRequest::Update(_) => {
-                may_change
-                    && similarity >= MIN_SIMILARITY_OF_CHANGE
-                    && !leaves_out(words, &index.words[sentence], &request)
+        let named = filled(&offer.request, owner, utterance, None);
+        let is_only = named.is_some() || listed.len() < 2;
+        // Without a name, one of a short list is meant.
+        let of_list =
+            || listed.iter().filter_map(|name| filled(&offer.request, owner, utterance, Some(name))).collect();
+        let fits = named.map_or_else(of_list, |named| vec![named]);
+        for (request, name) in fits {
+            if options.contains(&request) || options.len() == MAX_SUGGESTIONS {
+                continue;
             }
-            user_request => is_read(user_request) && has_object(user_request, situation),
-        };
-        if !is_allowed || read.user_request == found.user_request {
-            continue;
+            let names = situation.names.iter().cloned().chain(name).collect();
+            let pressed = Situation { said: request.clone(), names, ..situation.clone() };
+            let read = book.understand(&pressed);
+            // A button whose request names nothing that exists leads nowhere.
+            if book.unknown_name(&read.user_request, &pressed).is_some() {
+                continue;
+            }
+            let is_allowed = match &read.user_request {
+                UserRequest::Change { .. } | UserRequest::Update(_) => {
+                    may_change
+                        && similarity >= MIN_SIMILARITY_OF_CHANGE
+                        && !leaves_out(words, &index.words[sentence], &request)
+                }
+                user_request => is_read(user_request) && has_object(user_request, situation),
+            };
+            if !is_allowed || read.user_request == found.user_request {
+                continue;
+            }
+            // A capability that is about the things of others has questions that begin something, such as a watch.
+            let only_reads = owner.is_some_and(|owner| !owner.phrases.vocabulary().about_others)
+                && matches!(read.user_request, UserRequest::Read { .. });
+            let is_clear = similarity >= best && similarity >= CLEAR.0 && similarity - next >= CLEAR.1;
+            if is_clear && only_reads && may_change && is_only {
+                return Some(Suggestion::Clear(request, read));
+            }
+            options.push(request);
         }
-        // A capability that is about the things of others has questions that begin something, such as a watch.
-        let only_reads = owner.is_some_and(|owner| !owner.phrases.vocabulary().about_others)
-            && matches!(read.user_request, UserRequest::Read { .. });
-        let is_clear = similarity >= best && similarity >= CLEAR.0 && similarity - next >= CLEAR.1;
-        if is_clear && only_reads && may_change {
-            return Some(Suggestion::Clear(request, read));
-        }
-        options.push(request);
         if options.len() == MAX_SUGGESTIONS {
             break;
         }
     }
     (!options.is_empty()).then_some(Suggestion::Asked(options))
+}
+
+/// Returns what the message means in other words, if the rules read them.
+pub(crate) fn in_other_words(book: &PhraseBook, situation: &Situation) -> Option<Suggestion> {
+    meant(book, &reworded(book, situation)?)
 }
 
 /// Returns what a message in other words means, if the rules read them.
@@ -360,12 +374,13 @@ fn has_object(user_request: &UserRequest, situation: &Situation) -> bool {
     }
 }
 
-/// Fills the values of a message into an offer. Returns the request and the name in it; `None` if the message lacks a value
-/// of the offer.
+/// Fills the values of a message into an offer, and `listed` if it names no thing. Returns the request and the name in it;
+/// `None` if the message lacks a value of the offer.
 fn filled(
     offer: &str,
     owner: Option<&CapabilityPhrases>,
     utterance: Utterance<'_>,
+    listed: Option<&String>,
 ) -> Option<(String, Option<Mention>)> {
     let mut request = offer.to_owned();
     let mut named = None;
@@ -373,7 +388,9 @@ fn filled(
         let (value, after) = rest.split_once('>')?;
         let filled = match value {
             "thing" => {
-                let mention = thing(owner?, utterance)?;
+                let owner = owner?;
+                let of_list = || listed.map(|name| mention_of(owner, name.clone()));
+                let mention = thing(owner, utterance).or_else(of_list)?;
                 let name = mention.name.clone();
                 named = Some(mention);
                 name
@@ -425,9 +442,13 @@ fn thing(owner: &CapabilityPhrases, utterance: Utterance<'_>) -> Option<Mention>
         true => utterance.situation.last_subject.as_deref(),
         false => utterance.subject_of(owner.owner),
     };
-    let name = last?.to_owned();
-    let kind = vocabulary.things.first().copied().unwrap_or_default().to_owned();
-    Some(Mention { kind, said: name.clone(), name, owner: owner.owner.to_owned(), subject: true, unsure: false })
+    Some(mention_of(owner, last?.to_owned()))
+}
+
+/// Returns a mention of a thing of a capability.
+fn mention_of(owner: &CapabilityPhrases, name: String) -> Mention {
+    let kind = owner.phrases.vocabulary().things.first().copied().unwrap_or_default().to_owned();
+    Mention { kind, said: name.clone(), name, owner: owner.owner.to_owned(), subject: true, unsure: false }
 }
 
 #[cfg(test)]

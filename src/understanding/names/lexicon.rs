@@ -220,8 +220,13 @@ impl Names {
                 kept.push((start, end, mention));
             }
         }
+        // “Lesson video” is rather an experiment than the place `lesson-video`.
+        let stays = |mention: &Mention| mention.subject || mention.said.eq_ignore_ascii_case(&mention.name);
         let is_free = |token: &Token| {
-            token.quote.is_none() && !kept.iter().any(|(start, end, _)| *start < token.end && token.start < *end)
+            let holds = |(start, end, mention): &(usize, usize, Mention)| {
+                stays(mention) && *start < token.end && token.start < *end
+            };
+            token.quote.is_none() && !kept.iter().any(holds)
         };
         let mut parts = Vec::new();
         for free in tokens.chunk_by(|one, next| is_free(one) && is_free(next)).filter(|free| is_free(&free[0])) {
@@ -233,7 +238,7 @@ impl Names {
             }
         }
         kept.extend(parts.into_iter().take(MAX_MENTIONS.saturating_sub(kept.len())));
-        kept.sort_by_key(|(start, ..)| *start);
+        kept.sort_by_key(|(start, _, mention)| (*start, !mention.subject));
         kept.into_iter().map(|(.., mention)| mention).collect()
     }
 
@@ -669,6 +674,16 @@ mod tests {
             assert_eq!(found(&all, message), expected, "{message}");
         }
         assert_eq!(found(&["Lesson Video Hints", "Lesson Video 2"], "stop lesson video"), "", "which of the two?");
+        let six = [
+            "Chat Tone",
+            "Class Hint Rollout",
+            "Lesson Video Hints",
+            "Math Hints",
+            "Running Test",
+            "Concrete Fractions",
+        ];
+        assert_eq!(found(&six, "weights of class hint?"), "class hint=Class Hint Rollout?");
+        assert_eq!(found(&six, "whats lesson video about"), "lesson video=Lesson Video Hints?");
     }
 
     #[test]

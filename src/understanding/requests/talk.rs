@@ -65,7 +65,9 @@ pub(crate) fn talk(words: &[Word], situation: &Situation) -> Option<UserRequest>
         "thanks" => UserRequest::Talk(Talk::Thanks),
         "remark" => UserRequest::Talk(Talk::Remark),
         // Who does not understand what is waiting is told what it is.
-        "confusion" if !situation.open_cards.is_empty() || situation.draft.is_some() => UserRequest::Talk(Talk::Pending),
+        "confusion" if !situation.open_cards.is_empty() || situation.draft.is_some() => {
+            UserRequest::Talk(Talk::Pending)
+        }
         "help" | "confusion" => UserRequest::Talk(Talk::Help),
         "limits" => UserRequest::Talk(Talk::Limits),
         "pending" => UserRequest::Talk(Talk::Pending),
@@ -215,7 +217,7 @@ fn how_to_decide(open: &[OpenCard]) -> String {
         [OpenCard { title, approve, reject, typed, .. }] => {
             let typing = match typed {
                 true => ", or type just “yes” or “no” in this thread.",
-                false => ". A typed yes isn't enough for this one.",
+                false => ". What is typed decides nothing for this one.",
             };
             format!("A card is open: {title} Press **{approve}** or **{reject}** on it{typing}")
         }

@@ -234,6 +234,7 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
     ("tho", "though"),
     ("thru", "through"),
     ("thx", "thanks"),
+    ("til", "until"),
     ("tmr", "tomorrow"),
     ("tmrw", "tomorrow"),
     ("tmw", "tomorrow"),
