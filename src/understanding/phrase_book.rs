@@ -150,6 +150,11 @@ impl PhraseBook {
         self.phrases().filter_map(|phrases| phrases.vocabulary().shows)
     }
 
+    /// Returns true if this tool lists the things that requests are about.
+    pub fn lists_things(&self, tool: &str) -> bool {
+        self.shows().any(|shows| shows.all == tool)
+    }
+
     /// Returns one of the changes of a capability in words.
     pub(super) fn worded(&self, action: &str, params: &Map<String, Value>) -> Option<Wording> {
         self.phrases().find_map(|phrases| phrases.worded(action, params))
