@@ -4,5 +4,5 @@ pub(crate) mod either;
 pub(crate) mod languages;
 pub(crate) mod left_out;
 pub(crate) mod quotations;
-mod rewordings;
+pub(crate) mod rewordings;
 pub(crate) mod suggestions;

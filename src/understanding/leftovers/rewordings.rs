@@ -4,75 +4,64 @@
 //! the rules make of the other words was not typed by anybody, so it is a suggestion: a question is answered with “I took this
 //! as …”, and a change is a button. Words after “called” and the like are a text of the person and stay as they are.
 
-use std::sync::LazyLock;
-
 use crate::{
     lexicon::Mention,
+    lines::Offer,
     phrase_book::PhraseBook,
     situation::Situation,
-    words::{Word, as_typed, begin_with},
+    words::{Word, as_typed, begin_with, strip_politeness},
 };
 
 /// Words after which a text of the person follows.
-const BEFORE_TEXT: &[&str] = &[
-    "called",
-    "named",
-    "rename",
-    "name",
-    "description",
-    "describe",
-    "titled",
-    "title",
-    "remember",
-    "note",
-    "reply",
-    "answer",
-    "say",
-    "saying",
-    "write",
-    "mention",
-    "search",
-    "tag",
-];
+const BEFORE_TEXT: &str = "called named rename name description describe titled title remember note reply answer say saying \
+    write mention search tag";
+
+/// Stands for any words.
+pub(crate) const GAP: char = '~';
 
 /// A rewording: what people say, and what the rules say. Both may have a gap for any words.
-struct Rewording {
-    other: (&'static str, Option<&'static str>),
-    usual: (&'static str, Option<&'static str>),
+#[derive(Debug)]
+pub(crate) struct Rewording {
+    other: (String, Option<String>),
+    usual: (String, Option<String>),
 }
 
-/// The rewordings. The longest come first.
-static REWORDINGS: LazyLock<Vec<Rewording>> = LazyLock::new(|| {
-    let with_gap = |text: &'static str| match text.split_once('~') {
-        Some((before, after)) => (before.trim(), Some(after.trim())),
-        None => (text.trim(), None),
-    };
-    let lines = include_str!("rewordings.txt").lines().filter(|line| !line.starts_with('#'));
-    let pairs = lines.filter_map(|line| line.split_once(':'));
-    let of_line = |(usual, others): (&'static str, &'static str)| {
-        others.split('|').map(move |other| Rewording { other: with_gap(other), usual: with_gap(usual) })
-    };
-    let mut all: Vec<_> = pairs.flat_map(of_line).collect();
-    let words = |part: Option<&str>| part.map_or(0, |part| part.split_whitespace().count());
-    all.sort_by_key(|one| std::cmp::Reverse(words(Some(one.other.0)) + 2 * words(one.other.1)));
-    all
-});
-
 impl Rewording {
+    /// Returns what can be said otherwise: the rewordings of this file's table, and the offers with a gap. The longest come
+    /// first.
+    pub(crate) fn all<'o>(offers: impl Iterator<Item = &'o Offer>) -> Vec<Self> {
+        let lines = include_str!("rewordings.txt").lines().filter(|line| !line.starts_with('#'));
+        let pairs = lines.filter_map(|line| line.split_once(':'));
+        let of_line =
+            |(usual, others): (&'static str, &'static str)| others.split('|').map(move |other| Self::new(other, usual));
+        let of_offer = |offer: &'o Offer| offer.samples.iter().map(|sample| Self::new(sample, &offer.request));
+        let mut all: Vec<_> = pairs.flat_map(of_line).chain(offers.flat_map(of_offer)).collect();
+        let words = |part: &str| part.split_whitespace().count();
+        all.sort_by_key(|one| std::cmp::Reverse(words(&one.other.0) + 2 * one.other.1.as_deref().map_or(0, words)));
+        all
+    }
+
+    fn new(other: &str, usual: &str) -> Self {
+        let with_gap = |text: &str| match text.split_once(GAP) {
+            Some((before, after)) => (before.trim().to_owned(), Some(after.trim().to_owned())),
+            None => (text.trim().to_owned(), None),
+        };
+        Self { other: with_gap(other), usual: with_gap(usual) }
+    }
+
     /// Returns the words that this makes of the first ones, and the words after them; `None` if they are others.
     fn apply<'w>(&self, words: &'w [Word]) -> Option<(Vec<Word>, &'w [Word])> {
-        let plain = |text: &'static str| text.split_whitespace().map(|word| Word::new(word, false));
-        let rest = begin_with(words, self.other.0)?;
-        let Some(closing) = self.other.1 else {
-            return Some((plain(self.usual.0).collect(), rest));
+        let plain = |text: &str| text.split_whitespace().map(|word| Word::new(word, false)).collect::<Vec<_>>();
+        let rest = begin_with(words, &self.other.0)?;
+        let Some(closing) = &self.other.1 else {
+            return Some((plain(&self.usual.0), rest));
         };
         // Without words that close it, the gap goes on to the end.
         let closes = |at: &usize| begin_with(&rest[*at..], closing).is_some();
         let end = if closing.is_empty() { rest.len() } else { (1..rest.len()).find(closes)? };
-        let inside = rest[..end].iter().cloned();
-        let all = plain(self.usual.0).chain(inside).chain(plain(self.usual.1.unwrap_or_default()));
+        let all = [plain(&self.usual.0), rest[..end].to_vec(), plain(self.usual.1.as_deref().unwrap_or_default())];
         let after = begin_with(&rest[end..], closing).unwrap_or_default();
-        Some((all.collect(), after))
+        Some((all.concat(), after))
     }
 }
 
@@ -80,16 +69,16 @@ impl Rewording {
 pub(crate) fn reworded(book: &PhraseBook, situation: &Situation) -> Option<Situation> {
     let typed = book.words(&situation.said, &situation.names);
     let mut words: Vec<Word> = Vec::with_capacity(typed.len());
-    let mut rest = typed.as_slice();
+    let mut rest = strip_politeness(&typed);
     let mut has_changed = false;
     while let Some((first, others)) = rest.split_first() {
-        if first.any(BEFORE_TEXT) {
+        if first.among(BEFORE_TEXT) {
             words.extend_from_slice(rest);
             break;
         }
         // With a gap, it rewords a whole request.
         let begins = words.last().is_none_or(|last| last.is(","));
-        let mut fitting = REWORDINGS.iter().filter(|one| begins || one.other.1.is_none());
+        let mut fitting = book.offers().rewordings().iter().filter(|one| begins || one.other.1.is_none());
         let Some((usual, after)) = fitting.find_map(|one| one.apply(rest)) else {
             words.push(first.clone());
             rest = others;

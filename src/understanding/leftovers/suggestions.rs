@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::rewordings::reworded;
+use super::rewordings::{GAP, Rewording, reworded};
 use crate::{
     lexicon::Mention,
     phrase_book::{CapabilityPhrases, MENTION_CONFIDENCE, PhraseBook},
@@ -87,6 +87,8 @@ pub(crate) struct Index {
     offer_of: Vec<usize>,
     /// The words of each sentence, as they are compared.
     words: Vec<Vec<String>>,
+    /// What can be said in the words of the rules.
+    rewordings: Vec<Rewording>,
 }
 
 impl Index {
@@ -94,9 +96,12 @@ impl Index {
     pub(crate) fn of(capabilities: &[CapabilityPhrases]) -> Self {
         let of_capabilities = capabilities.iter().enumerate().map(|(at, one)| (Some(at), one.lines.offers()));
         let all = of_capabilities.chain([(None, talk::offers())]);
-        let mut index = Self::default();
+        let all = all.flat_map(|(owner, offers)| offers.iter().map(move |offer| (owner, offer)));
+        let (with_gap, all): (Vec<_>, Vec<_>) = all.partition(|(_, offer)| offer.request.contains(GAP));
+        let rewordings = Rewording::all(with_gap.into_iter().map(|(_, offer)| offer));
+        let mut index = Self { rewordings, ..Self::default() };
         let mut sentences: Vec<HashMap<String, f32>> = Vec::new();
-        for (owner, offer) in all.flat_map(|(owner, offers)| offers.iter().map(move |offer| (owner, offer))) {
+        for (owner, offer) in all {
             for sentence in offer.samples.iter().chain([&offer.request]) {
                 index.offer_of.push(index.offers.len());
                 let words = compared(&crate::words::words(sentence));
@@ -115,6 +120,11 @@ impl Index {
             }
         }
         index
+    }
+
+    /// Returns what can be said in the words of the rules.
+    pub(super) fn rewordings(&self) -> &[Rewording] {
+        &self.rewordings
     }
 
     /// Returns the requests, each with the name of its capability, which is empty for talk.

@@ -8,6 +8,7 @@
 //! match a whole name.
 
 mod letters;
+mod parts;
 
 use std::{
     collections::{HashMap, hash_map::DefaultHasher},
@@ -17,7 +18,10 @@ use std::{
 use countersign_core::emoji;
 use serde::{Deserialize, Serialize};
 
-use self::letters::{fold_word, is_accent};
+use self::{
+    letters::{fold_word, is_accent},
+    parts::{ORDINARY, SMALL, among},
+};
 
 /// Something that exists on a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,19 +148,6 @@ impl Names {
         names
     }
 
-    /// Notes the words of a name that is added next.
-    fn note_parts(&mut self, words: &[WordId], name: &str) {
-        let place = self.all.len();
-        let pairs = words.windows(2).map(|pair| (pair[0], Some(pair[1])));
-        for part in words.iter().map(|word| (*word, None)).chain(pairs) {
-            let known = self.parts.entry(part).or_insert(Some(place));
-            let is_of_another = known.is_some_and(|at| at != place && self.all[at].name != name);
-            if is_of_another {
-                *known = None;
-            }
-        }
-    }
-
     /// Returns the id of a word, which is added if it is new.
     fn word_id(&mut self, word: String) -> WordId {
         if let Some(known) = self.word_ids.get(&word) {
@@ -220,71 +211,9 @@ impl Names {
                 kept.push((start, end, mention));
             }
         }
-        // “Lesson video” is rather an experiment than the place `lesson-video`.
-        let stays = |mention: &Mention| mention.subject || mention.said.eq_ignore_ascii_case(&mention.name);
-        let is_free = |token: &Token| {
-            let holds = |(start, end, mention): &(usize, usize, Mention)| {
-                stays(mention) && *start < token.end && token.start < *end
-            };
-            token.quote.is_none() && !kept.iter().any(holds)
-        };
-        let mut parts = Vec::new();
-        for free in tokens.chunk_by(|one, next| is_free(one) && is_free(next)).filter(|free| is_free(&free[0])) {
-            let mut at = 0;
-            while at < free.len() {
-                let part = self.part_at(message, &free[at..]);
-                at += part.as_ref().map_or(1, |(words, ..)| *words);
-                parts.extend(part.map(|(_, start, mention)| (start, start, mention)));
-            }
-        }
-        kept.extend(parts.into_iter().take(MAX_MENTIONS.saturating_sub(kept.len())));
+        self.collect_parts(message, &tokens, &mut kept);
         kept.sort_by_key(|(start, _, mention)| (*start, !mention.subject));
         kept.into_iter().map(|(.., mention)| mention).collect()
-    }
-
-    /// Returns the number of words with which the tokens begin that are a part of only one name (“the lesson video thing”), where
-    /// they begin, and the name. A single word has to be followed by what it is.
-    fn part_at(&self, message: &str, tokens: &[Token]) -> Option<(usize, usize, Mention)> {
-        let id = |at: usize| self.word_ids.get(&tokens.get(at)?.folded).copied();
-        let is_one = |part: (WordId, Option<WordId>)| self.parts.get(&part).copied().flatten();
-        let word = |at: usize| tokens[at].folded.as_str();
-        let (first, second) = (id(0)?, id(1));
-        let pair = second.and_then(|second| is_one((first, Some(second)))).filter(|_| {
-            let is_ordinary = |at: usize| among(ORDINARY, word(at));
-            ![0, 1].into_iter().any(|at| among(SMALL, word(at))) && ![0, 1].into_iter().all(is_ordinary)
-        });
-        let (place, mut length) = match pair {
-            Some(place) => (place, 2),
-            None => {
-                let is_distinct = word(0).chars().count() > MIN_TYPO_LENGTH && !among(ORDINARY, word(0));
-                let place = is_one((first, None)).filter(|_| is_distinct)?;
-                let is_named =
-                    tokens.get(1).is_some_and(|next| among(NOUNS, &next.folded) || next.folded == self.all[place].kind);
-                is_named.then_some((place, 1))?
-            }
-        };
-        let name = &self.all[place];
-        let whole: Vec<String> =
-            tokenize(&emoji::from_names(&name.name)).into_iter().map(|token| token.folded).collect();
-        let from = whole.windows(length).position(|part| (0..length).all(|at| part[at] == word(at)))?;
-        while whole.get(from + length).is_some_and(|next| tokens.get(length).is_some_and(|token| token.folded == *next))
-        {
-            length += 1;
-        }
-        let thing = tokens.get(length).filter(|next| among("one thing", &next.folded));
-        // What follows may belong to another name, which is not known: “Lesson Video Pilot”.
-        let goes_on = |next: &Token| {
-            let is_apart = message[tokens[length - 1].end..next.start].contains(|c: char| !c.is_whitespace());
-            !is_apart && ![SMALL, ORDINARY, NOUNS, AFTER_NAMES].iter().any(|words| among(words, &next.folded))
-        };
-        if tokens.get(length).is_some_and(goes_on) {
-            return None;
-        }
-        let last = thing.unwrap_or(&tokens[length - 1]);
-        let said = message[tokens[0].start..last.end].to_owned();
-        let (kind, owner) = (name.kind.clone(), name.owner.clone());
-        let mention = Mention { kind, name: name.name.clone(), said, owner, subject: true, unsure: true };
-        Some((length + usize::from(thing.is_some()), tokens[0].start, mention))
     }
 
     /// Adds to `found` the names with which the tokens begin: those without typing mistakes if
@@ -436,26 +365,6 @@ fn plain_quotes(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Words that are more likely ordinary ones than names.
-const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show study \
-    context contexts condition conditions weight weights site target user users group groups class classes school tag tags \
-    status running paused stopped draft scheduled archived cancelled completed inactive new help name names description end \
-    begin run now today tomorrow day week month control individual random balance consistency";
-/// Small words.
-const SMALL: &str =
-    "all the a it this that one what which how who and or not for with me first last of to in on is are my";
-/// Other words that may follow a name.
-const AFTER_NAMES: &str = "about at by if when until every so too also please again instead more has have had does did was were get gets \
-    look looks still yet right back from into over under than as be been can could should will would then but because next \
-    against versus vs compared";
-/// Words that say what a name is of.
-const NOUNS: &str = "experiment experiments study thing one";
-
-/// Returns true if a word is one of these, which are separated by blanks.
-fn among(words: &str, word: &str) -> bool {
-    words.split_whitespace().any(|known| known == word)
-}
-
 /// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number.
 /// In the middle of a sentence, a word with the same capital letters as the name is the name.
 fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool {
@@ -598,7 +507,7 @@ mod tests {
         Names::new(all.iter().enumerate().map(name))
     }
 
-    fn found(all: &[&str], message: &str) -> String {
+    pub(super) fn found(all: &[&str], message: &str) -> String {
         let describe = |mention: Mention| {
             let unsure = if mention.unsure { "?" } else { "" };
             if mention.said == mention.name {
@@ -654,36 +563,6 @@ mod tests {
         assert_eq!(found(&["Fractions"], "start Frations"), "Frations=Fractions?");
         assert_eq!(found(&["Hint"], "start hunt"), "");
         assert_eq!(found(&["Cat"], "start car"), "", "too short to tell");
-    }
-
-    #[test]
-    fn a_part_that_only_one_name_has_is_enough() {
-        let all = ["Lesson Video Hints", "Class Hint Rollout", "Concrete Fractions", "Class of 5B", "Test of the Week"];
-        for (message, expected) in [
-            ("stop the lesson video thing", "lesson video thing=Lesson Video Hints?"),
-            ("what is lesson video about", "lesson video=Lesson Video Hints?"),
-            ("and class hint?", "class hint=Class Hint Rollout?"),
-            ("video hints and hint rollout", "video hints=Lesson Video Hints?, hint rollout=Class Hint Rollout?"),
-            ("pause the fractions experiment", "fractions=Concrete Fractions?"),
-            ("how do fractions work", ""),
-            ("show Lesson Video Pilot", ""),
-            ("start “Lesson Video”", ""),
-            ("what is the week of the test", ""),
-            ("test class 5B", ""),
-        ] {
-            assert_eq!(found(&all, message), expected, "{message}");
-        }
-        assert_eq!(found(&["Lesson Video Hints", "Lesson Video 2"], "stop lesson video"), "", "which of the two?");
-        let six = [
-            "Chat Tone",
-            "Class Hint Rollout",
-            "Lesson Video Hints",
-            "Math Hints",
-            "Running Test",
-            "Concrete Fractions",
-        ];
-        assert_eq!(found(&six, "weights of class hint?"), "class hint=Class Hint Rollout?");
-        assert_eq!(found(&six, "whats lesson video about"), "lesson video=Lesson Video Hints?");
     }
 
     #[test]
