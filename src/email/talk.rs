@@ -19,6 +19,12 @@ pub(super) enum Wish {
     Who,
     /// The last answer to the sender.
     LastAnswer,
+    /// The earlier mails of the sender.
+    Earlier,
+    /// Whether the reply was sent, when, and who approved it.
+    Sent,
+    /// The people who get the reply.
+    Recipients,
     /// The class of the mail.
     Class,
     /// The reason why it waits for a person.
@@ -51,6 +57,16 @@ const CHANGES: &[&str] = &[
     "another draft",
     "a bit",
     "a little",
+    "be more",
+    "be less",
+    "be friendlier",
+    "be nicer",
+    "be shorter",
+    "be warmer",
+    "don't mention",
+    "don't offer",
+    "don't promise",
+    "don't say",
     "answer her",
     "answer him",
     "answer that",
@@ -65,7 +81,14 @@ const CHANGES: &[&str] = &[
     "rewrite",
     "redraft",
     "make it",
+    "make that",
+    "make the answer",
     "make the draft",
+    "make the reply",
+    "make the tone",
+    "make this",
+    "rephrase",
+    "reword",
     "shorter",
     "longer",
     "shorten",
@@ -102,6 +125,10 @@ const CHANGES: &[&str] = &[
     "replace",
 ];
 
+/// The beginnings that say what the reply tells the sender: “let her know that …”, and not “let Bo know that …”.
+const TOLD: &[&str] =
+    &["email her", "email him", "email them", "let her know", "let him know", "let them know", "message her"];
+
 /// The beginnings that people also use when they ask a favor of each other: “can you ask Bo?”.
 const FAVORS: &[&str] = &["ask", "say", "tell", "use"];
 
@@ -125,8 +152,23 @@ const WAITING: &[&str] = &[
 /// The requests for help.
 const HELP: &[&str] = &["help", "help me", "what can you do", "what can i do", "what can i say", "what can i ask"];
 
-/// Beginnings that make a request polite, in the order in which they occur.
-const POLITE: &[&str] = &["please ", "can you ", "could you ", "would you ", "please ", "tell me "];
+/// Beginnings that make a request polite or lead over to it, in the order in which they occur.
+const POLITE: &[&str] = &[
+    "ok ",
+    "ok, ",
+    "okay ",
+    "okay, ",
+    "well, ",
+    "hm, ",
+    "so ",
+    "then ",
+    "please ",
+    "can you ",
+    "could you ",
+    "would you ",
+    "please ",
+    "tell me ",
+];
 
 /// Returns the meaning of a message; `None` if it is not one of the documented phrases.
 pub(super) fn parse(said: &str) -> Option<Wish> {
@@ -140,19 +182,20 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     // In the thread of a mail that waits, what is asked about is that it does.
     let asks_why = plain.starts_with("why ") && WAITING.iter().any(|word| plain.split(' ').any(|said| said == *word));
     let found = BOOK.understand(&situation(plain));
-    match wish(&found).or(asks_why.then_some(Wish::Why)) {
-        // Whether it is spam is asked, and not said.
-        Some(Wish::Spam | Wish::NotSpam) if said.ends_with('?') => return Some(Wish::Class),
-        Some(wish) => return Some(wish),
-        None => {}
-    }
     let begins = |phrases: &[&str]| {
         let follows = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric());
         phrases.iter().any(|phrase| plain.strip_prefix(phrase).is_some_and(follows))
     };
     let is_polite = bare.len() < words.len();
     let is_question = said.ends_with('?') && (!is_polite || begins(FAVORS));
-    (begins(CHANGES) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
+    let another = ((begins(CHANGES) || begins(TOLD)) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())));
+    match wish(&found).or(asks_why.then_some(Wish::Why)) {
+        // Whether it is spam is asked, and not said.
+        Some(Wish::Spam | Wish::NotSpam) if said.ends_with('?') => Some(Wish::Class),
+        Some(Wish::Say(_)) if begins(TOLD) => another,
+        Some(wish) => Some(wish),
+        None => another,
+    }
 }
 
 /// What a message to the bot may mean that is none of the documented phrases.
@@ -163,16 +206,66 @@ pub(super) enum Nearest {
     Asked { question: String, options: Vec<String> },
 }
 
-/// Returns the requests that are nearest to a message; `None` if none is near.
+/// Returns the requests that are nearest to a message, without a model that could write another draft; `None` if none is
+/// near. What is only a guess is never spam, unless the message names spam and does not limit that.
 pub(super) fn nearest(said: &str) -> Option<Nearest> {
     let found = BOOK.suggest(&situation(said))?;
-    match found.user_request {
-        UserRequest::Unclear { question, options } => {
-            let options: Vec<String> = options.into_iter().filter(|option| parse(option).is_some()).collect();
-            (!options.is_empty()).then_some(Nearest::Asked { question, options })
-        }
-        _ => wish(&found).map(Nearest::Wish),
+    let UserRequest::Unclear { question, options } = found.user_request else {
+        return wish(&found).map(|wish| Nearest::Wish(guessed(wish, said)));
+    };
+    let may_be_spam = names_spam(said) && !limits(said);
+    let wishes = options.into_iter().filter_map(|option| parse(&option).map(|wish| (option, wish)));
+    let mut wishes = wishes.filter(|(_, wish)| may_be_spam || !matches!(wish, Wish::Spam | Wish::NotSpam)).peekable();
+    // Without a model, all wishes about the draft have one answer, and so has its sending; neither changes anything.
+    if let Some((_, wish)) = wishes.next_if(|(_, wish)| matches!(wish, Wish::AnotherDraft(_) | Wish::Sending)) {
+        return Some(Nearest::Wish(guessed(wish, said)));
     }
+    let is_draft = |wish: &Wish| matches!(wish, Wish::AnotherDraft(_));
+    let options: Vec<String> = wishes.filter(|(_, wish)| !is_draft(wish)).map(|(option, _)| option).collect();
+    (!options.is_empty()).then_some(Nearest::Asked { question, options })
+}
+
+/// Returns a wish that was guessed. The words of another draft are those that were said.
+fn guessed(wish: Wish, said: &str) -> Wish {
+    match wish {
+        Wish::AnotherDraft(_) => Wish::AnotherDraft(Some(said.to_owned())),
+        wish => wish,
+    }
+}
+
+/// Returns true if a message negates something, or makes a condition.
+fn limits(said: &str) -> bool {
+    const LIMITS: &[&str] = &["not", "no", "never", "if", "unless", "before", "until", "without", "except", "only"];
+    let said = said.to_lowercase().replace('’', "'");
+    let mut words = said.split(|letter: char| !letter.is_alphanumeric() && letter != '\'');
+    words.any(|word| LIMITS.contains(&word) || word.ends_with("n't") || word == "dont")
+}
+
+/// Returns true if a message names spam, so that it can be about the class of the mail.
+pub(super) fn names_spam(said: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "spam",
+        "junk",
+        "scam",
+        "phish",
+        "unsolicited",
+        "legit",
+        "genuine",
+        "müll",
+        "betrug",
+        "pourriel",
+        "indésirable",
+        "basura",
+        "no deseado",
+        "spazzatura",
+        "lixo",
+        "ongewenst",
+        "skräp",
+        "спам",
+        "垃圾",
+    ];
+    let said = said.to_lowercase();
+    NAMES.iter().any(|name| said.contains(name))
 }
 
 fn situation(said: &str) -> Situation {
@@ -191,6 +284,9 @@ fn wish(found: &Interpretation) -> Option<Wish> {
     Some(match tool.as_str() {
         "who" => Wish::Who,
         "last_answer" => Wish::LastAnswer,
+        "earlier" => Wish::Earlier,
+        "sent" => Wish::Sent,
+        "recipients" => Wish::Recipients,
         "class" => Wish::Class,
         "why" => Wish::Why,
         "content" => Wish::Content,
@@ -225,7 +321,27 @@ mod tests {
             ("Could you please tell me who wrote this?", Wish::Who),
             ("why do we need to look at this one?", Wish::Why),
             ("what does she want?", Wish::Content),
-            ("has she written before", Wish::LastAnswer),
+            ("has she written before", Wish::Earlier),
+            ("has she written to us before?", Wish::Earlier),
+            ("did he ever contact us before?", Wish::Earlier),
+            ("how often has she written to us?", Wish::Earlier),
+            ("any earlier emails from him?", Wish::Earlier),
+            ("is this the first email from her?", Wish::Earlier),
+            ("did it go out?", Wish::Sent),
+            ("was the reply sent already?", Wish::Sent),
+            ("has it been sent yet?", Wish::Sent),
+            ("did you send it?", Wish::Sent),
+            ("when was it sent?", Wish::Sent),
+            ("who approved it?", Wish::Sent),
+            ("has she received our answer?", Wish::Sent),
+            ("dont send yet", Wish::Sent),
+            ("don't answer it yet please", Wish::Sent),
+            ("who's going to see this reply?", Wish::Recipients),
+            ("who else will get this?", Wish::Recipients),
+            ("who does it go to?", Wish::Recipients),
+            ("is anyone else in cc?", Wish::Recipients),
+            ("looks good, send it", Wish::Sending),
+            ("ok, this is spam", Wish::Spam),
             ("is this urgent?", Wish::Class),
             ("anything else open in the inbox?", Wish::Inbox),
             ("who replied to her last time", Wish::LastAnswer),
@@ -237,8 +353,23 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_said() {
-        for said in ["dont send yet", "don't answer it yet please", "can bo take this one?", "assign it to Bo"] {
-            assert!(matches!(parse(said), Some(Wish::Say(_))), "{said}");
+        for said in [
+            "can bo take this one?",
+            "assign it to Bo",
+            "forward this to Bo",
+            "cc Bo",
+            "please add bo to the cc",
+            "can you forward that mail to the sales team?",
+            "email Bo that it's done",
+            "let Bo know that we answered",
+            "reply to all",
+            "send a copy to finance",
+            "mark it",
+            "ok mark it",
+            "mark it as done",
+            "archive this email",
+        ] {
+            assert!(matches!(parse(said), Some(Wish::Say(_))), "{said}: {:?}", parse(said));
         }
     }
 
@@ -250,6 +381,10 @@ mod tests {
             "in German",
             "Another draft: warmer",
             "can you make it shorter?",
+            "can you make this shorter and friendlier",
+            "be friendlier",
+            "let her know that it takes a week",
+            "don't promise anything",
             "Could you please add the price?",
         ] {
             assert_eq!(parse(said), Some(Wish::AnotherDraft(Some(said.to_owned()))), "{said}");
@@ -267,6 +402,7 @@ mod tests {
             ("can u give me the gist of it", "what does she want?"),
             ("send it but not before bo has seen it", "how is it sent?"),
             ("this looks like junk to me", "this is spam"),
+            ("all good now, just send that thing to her", "how is it sent?"),
         ] {
             match nearest(said) {
                 Some(Nearest::Asked { options, .. }) => {
@@ -277,6 +413,37 @@ mod tests {
             }
         }
         assert!(nearest("lunch at the usual place").is_none());
+    }
+
+    #[test]
+    fn a_wish_about_the_draft_is_none_of_the_other_requests() {
+        for said in [
+            "no wait, 10%",
+            "actually 15 percent",
+            "hmm the tone is too cold",
+            "it should be less formal",
+            "we should also apologise",
+            "i'd rather offer wednesday",
+            "the second sentence has a typo",
+        ] {
+            match nearest(said) {
+                Some(Nearest::Wish(Wish::AnotherDraft(Some(changes)))) => assert_eq!(changes, said),
+                Some(Nearest::Wish(wish)) => panic!("{said}: {wish:?}"),
+                Some(Nearest::Asked { options, .. }) => panic!("{said}: {options:?}"),
+                None => panic!("{said}"),
+            }
+        }
+    }
+
+    #[test]
+    fn spam_is_suggested_only_if_it_is_named_without_a_limit() {
+        for said in
+            ["this doesn't look like junk", "block her if it's spam", "get rid of this sender", "looks fine to me"]
+        {
+            if let Some(Nearest::Asked { options, .. }) = nearest(said) {
+                assert!(!options.iter().any(|one| one.contains("spam")), "{said}: {options:?}");
+            }
+        }
     }
 
     #[test]
