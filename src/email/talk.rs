@@ -188,7 +188,8 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     };
     let is_polite = bare.len() < words.len();
     let is_question = said.ends_with('?') && (!is_polite || begins(FAVORS));
-    let another = ((begins(CHANGES) || begins(TOLD)) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())));
+    let another =
+        ((begins(CHANGES) || begins(TOLD)) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())));
     match wish(&found).or(asks_why.then_some(Wish::Why)) {
         // Whether it is spam is asked, and not said.
         Some(Wish::Spam | Wish::NotSpam) if said.ends_with('?') => Some(Wish::Class),

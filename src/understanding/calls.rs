@@ -131,8 +131,8 @@ pub(super) fn suggestion(book: &PhraseBook, situation: &Situation, found: &Inter
 /// have a new name in small letters, which is looked up, unless one of its words is known otherwise.
 fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> bool {
     const POINTING: &[&str] = &[
-        "that", "this", "these", "those", "both", "all", "old", "older", "new", "newer", "other", "any", "some", "one", "ones",
-        "stuff", "thing", "things", "it", "them", "able", "far",
+        "that", "this", "these", "those", "both", "all", "old", "older", "new", "newer", "other", "any", "some", "one",
+        "ones", "stuff", "thing", "things", "it", "them", "able", "far",
     ];
     let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };
     let is_no_part_of_name = |word: &str| POINTING.contains(&word) || book.line_words().contains(word);

@@ -65,7 +65,9 @@ pub(crate) fn talk(words: &[Word], situation: &Situation) -> Option<UserRequest>
         "thanks" => UserRequest::Talk(Talk::Thanks),
         "remark" => UserRequest::Talk(Talk::Remark),
         // Who does not understand what is waiting is told what it is.
-        "confusion" if !situation.open_cards.is_empty() || situation.draft.is_some() => UserRequest::Talk(Talk::Pending),
+        "confusion" if !situation.open_cards.is_empty() || situation.draft.is_some() => {
+            UserRequest::Talk(Talk::Pending)
+        }
         "help" | "confusion" => UserRequest::Talk(Talk::Help),
         "limits" => UserRequest::Talk(Talk::Limits),
         "pending" => UserRequest::Talk(Talk::Pending),
