@@ -115,6 +115,10 @@ const CHANGES: &[&str] = &[
     "apologize",
     "apologise",
     "thank",
+    "translate our",
+    "translate the answer",
+    "translate the draft",
+    "translate the reply",
     "use",
     "in german",
     "in english",
@@ -216,6 +220,7 @@ pub(super) fn nearest(said: &str) -> Option<Nearest> {
     };
     let may_be_spam = names_spam(said) && !limits(said);
     let wishes = options.into_iter().filter_map(|option| parse(&option).map(|wish| (option, wish)));
+    let wishes = wishes.filter(|(_, wish)| *wish != Wish::Help);
     let mut wishes = wishes.filter(|(_, wish)| may_be_spam || !matches!(wish, Wish::Spam | Wish::NotSpam)).peekable();
     // Without a model, all wishes about the draft have one answer, and so has its sending; neither changes anything.
     if let Some((_, wish)) = wishes.next_if(|(_, wish)| matches!(wish, Wish::AnotherDraft(_) | Wish::Sending)) {
@@ -226,10 +231,12 @@ pub(super) fn nearest(said: &str) -> Option<Nearest> {
     (!options.is_empty()).then_some(Nearest::Asked { question, options })
 }
 
-/// Returns a wish that was guessed. The words of another draft are those that were said.
+/// Returns a wish that was guessed.
 fn guessed(wish: Wish, said: &str) -> Wish {
     match wish {
         Wish::AnotherDraft(_) => Wish::AnotherDraft(Some(said.to_owned())),
+        // “Send it, but not before …”
+        Wish::Sending if limits(said) => Wish::Sent,
         wish => wish,
     }
 }
@@ -401,9 +408,11 @@ mod tests {
     fn the_nearest_requests_are_suggested() {
         for (said, wanted) in [
             ("can u give me the gist of it", "what does she want?"),
-            ("send it but not before bo has seen it", "how is it sent?"),
+            ("send it but not before bo has seen it", "was it sent?"),
             ("this looks like junk to me", "this is spam"),
             ("all good now, just send that thing to her", "how is it sent?"),
+            ("do not send this before bo agrees", "was it sent?"),
+            ("is the answer out of the door", "was it sent?"),
         ] {
             match nearest(said) {
                 Some(Nearest::Asked { options, .. }) => {
@@ -426,6 +435,8 @@ mod tests {
             "we should also apologise",
             "i'd rather offer wednesday",
             "the second sentence has a typo",
+            "could it sound a little less stiff?",
+            "put my name at the bottom",
         ] {
             match nearest(said) {
                 Some(Nearest::Wish(Wish::AnotherDraft(Some(changes)))) => assert_eq!(changes, said),
