@@ -3,12 +3,15 @@
 
 use std::sync::LazyLock;
 
+use countersign_mail::Address;
 use countersign_understanding::{
     phrase_book::PhraseBook,
     phrases::Vocabulary,
     situation::Situation,
     user_request::{Interpretation, UserRequest},
 };
+
+use super::greeting::person_of;
 
 /// The meaning of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,105 +56,31 @@ static BOOK: LazyLock<PhraseBook> =
     LazyLock::new(|| PhraseBook::default().with("mail", &LINES).expect("the lines of mail can be read"));
 
 /// The beginnings of messages that say how another draft should be.
-const CHANGES: &[&str] = &[
-    "another draft",
-    "a bit",
-    "a little",
-    "be more",
-    "be less",
-    "be friendlier",
-    "be nicer",
-    "be shorter",
-    "be warmer",
-    "don't mention",
-    "don't offer",
-    "don't promise",
-    "don't say",
-    "answer her",
-    "answer him",
-    "answer that",
-    "answer them",
-    "draft",
-    "reply that",
-    "sign it",
-    "write her",
-    "write him",
-    "write them",
-    "new draft",
-    "rewrite",
-    "redraft",
-    "make it",
-    "make that",
-    "make the answer",
-    "make the draft",
-    "make the reply",
-    "make the tone",
-    "make this",
-    "rephrase",
-    "reword",
-    "shorter",
-    "longer",
-    "shorten",
-    "friendlier",
-    "warmer",
-    "nicer",
-    "simpler",
-    "more formal",
-    "less formal",
-    "more polite",
-    "more direct",
-    "offer",
-    "suggest",
-    "propose",
-    "mention",
-    "say",
-    "tell",
-    "ask",
-    "add",
-    "include",
-    "remove",
-    "drop",
-    "leave out",
-    "apologize",
-    "apologise",
-    "thank",
-    "translate our",
-    "translate the answer",
-    "translate the draft",
-    "translate the reply",
-    "use",
-    "in german",
-    "in english",
-    "in french",
-    "in spanish",
-    "in italian",
-    "change",
-    "replace",
-];
+const CHANGES: &str = "another draft|a bit|a little|be more|be less|be friendlier|be nicer|be shorter|be warmer|don't mention|\
+    don't offer|don't promise|don't say|answer her|answer him|answer that|answer them|answer this person|draft|\
+    reply that|reply to|sign it|write her|write him|write them|write this person|write to this person|new draft|\
+    rewrite|redraft|make it|make that|make the answer|make the draft|make the reply|make the tone|make this|\
+    rephrase|reword|shorter|longer|shorten|friendlier|warmer|nicer|simpler|more formal|less formal|more polite|\
+    more direct|offer|suggest|propose|mention|say|tell|ask|add|include|remove|drop|leave out|apologize|\
+    apologise|thank|translate our|translate the answer|translate the draft|translate the reply|use|in german|\
+    in english|in french|in spanish|in italian|change|replace";
 
 /// The beginnings that say what the reply tells the sender: “let her know that …”, and not “let Bo know that …”.
-const TOLD: &[&str] =
-    &["email her", "email him", "email them", "let her know", "let him know", "let them know", "message her"];
+const TOLD: &str =
+    "email her|email him|email them|email this person|let her know|let him know|let them know|let this person know";
+
+/// The words that the lines have for the sender.
+const SENDER: &str = "this person";
 
 /// The beginnings that people also use when they ask a favor of each other: “can you ask Bo?”.
-const FAVORS: &[&str] = &["ask", "say", "tell", "use"];
+const FAVORS: &str = "ask|say|tell|use";
 
 /// The words of other questions about this reason.
-const WAITING: &[&str] = &[
-    "we",
-    "i",
-    "wait",
-    "waits",
-    "waiting",
-    "review",
-    "look",
-    "check",
-    "approve",
-    "approval",
-    "person",
-    "sent",
-    "automatic",
-];
+const WAITING: &str = "we|i|wait|waits|waiting|review|look|check|approve|approval|person|sent|automatic";
+
+/// The words with which questions begin that ask for no favor.
+const QUESTIONS: &str = "what|what's|whats|who|who's|whos|why|when|where|which|how|is|isn't|are|was|were|did|does|do|has|\
+    have";
 
 /// The requests for help.
 const HELP: &[&str] = &["help", "help me", "what can you do", "what can i do", "what can i say", "what can i ask"];
@@ -174,8 +103,33 @@ const POLITE: &[&str] = &[
     "tell me ",
 ];
 
-/// Returns the meaning of a message; `None` if it is not one of the documented phrases.
-pub(super) fn parse(said: &str) -> Option<Wish> {
+/// Returns the meaning of a message in the thread of this sender's mail; `None` if it is not one of the documented phrases.
+pub(super) fn parse_about(sender: Option<&Address>, said: &str) -> Option<Wish> {
+    let found = parse(said);
+    if !matches!(found, None | Some(Wish::Say(_))) {
+        return found;
+    }
+    // “Let Ben know that …” in the thread of Ben's mail.
+    let Some(name) = person_of(sender) else { return found };
+    let names: Vec<String> = name.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    let mut words: Vec<String> = Vec::new();
+    for word in said.split_whitespace() {
+        let bare = word.trim_end_matches(['?', '!', '.', ',']);
+        let is_name = names.contains(&bare.to_lowercase());
+        if is_name && words.last().is_some_and(|last| last == SENDER) {
+            words.pop();
+        }
+        words.push(if is_name { word.replacen(bare, SENDER, 1) } else { word.to_owned() });
+    }
+    match parse(&words.join(" ")) {
+        None | Some(Wish::Say(_)) => found,
+        Some(Wish::AnotherDraft(Some(_))) => Some(Wish::AnotherDraft(Some(said.to_owned()))),
+        wish => wish,
+    }
+}
+
+/// Returns the meaning of a message that does not call the sender by name.
+fn parse(said: &str) -> Option<Wish> {
     let said = said.trim();
     let words = said.trim_end_matches(['.', '!', '?', '…', ' ']).to_lowercase().replace('’', "'");
     let bare = POLITE.iter().fold(words.as_str(), |words, polite| words.strip_prefix(polite).unwrap_or(words));
@@ -184,11 +138,12 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
         return Some(Wish::Help);
     }
     // In the thread of a mail that waits, what is asked about is that it does.
-    let asks_why = plain.starts_with("why ") && WAITING.iter().any(|word| plain.split(' ').any(|said| said == *word));
+    let asks_why =
+        plain.starts_with("why ") && WAITING.split('|').any(|word| plain.split(' ').any(|said| said == word));
     let found = BOOK.understand(&situation(plain));
-    let begins = |phrases: &[&str]| {
+    let begins = |phrases: &str| {
         let follows = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric());
-        phrases.iter().any(|phrase| plain.strip_prefix(phrase).is_some_and(follows))
+        phrases.split('|').any(|phrase| plain.strip_prefix(phrase).is_some_and(follows))
     };
     let is_polite = bare.len() < words.len();
     let is_question = said.ends_with('?') && (!is_polite || begins(FAVORS));
@@ -221,12 +176,16 @@ pub(super) fn nearest(said: &str) -> Option<Nearest> {
     let may_be_spam = names_spam(said) && !limits(said);
     let wishes = options.into_iter().filter_map(|option| parse(&option).map(|wish| (option, wish)));
     let wishes = wishes.filter(|(_, wish)| *wish != Wish::Help);
+    // A question is none about the words of the draft, unless it asks for a favor.
+    let first = said.split_whitespace().next().unwrap_or_default().to_lowercase().replace('’', "'");
+    let asks = QUESTIONS.split('|').any(|word| word == first);
+    let is_draft = |wish: &Wish| matches!(wish, Wish::AnotherDraft(_));
+    let wishes = wishes.filter(|(_, wish)| !(asks && is_draft(wish)));
     let mut wishes = wishes.filter(|(_, wish)| may_be_spam || !matches!(wish, Wish::Spam | Wish::NotSpam)).peekable();
     // Without a model, all wishes about the draft have one answer, and so has its sending; neither changes anything.
     if let Some((_, wish)) = wishes.next_if(|(_, wish)| matches!(wish, Wish::AnotherDraft(_) | Wish::Sending)) {
         return Some(Nearest::Wish(guessed(wish, said)));
     }
-    let is_draft = |wish: &Wish| matches!(wish, Wish::AnotherDraft(_));
     let options: Vec<String> = wishes.filter(|(_, wish)| !is_draft(wish)).map(|(option, _)| option).collect();
     (!options.is_empty()).then_some(Nearest::Asked { question, options })
 }
@@ -382,6 +341,22 @@ mod tests {
     }
 
     #[test]
+    fn the_sender_is_called_by_name() {
+        let sender = Address { name: Some("Ben Hale".to_owned()), address: "ben@northwind.example".to_owned() };
+        for (said, wish) in [
+            ("has Ben written to us before?", Some(Wish::Earlier)),
+            ("did ben hale get our reply?", Some(Wish::Sent)),
+            ("let Ben know that it works", Some(Wish::AnotherDraft(Some("let Ben know that it works".to_owned())))),
+            ("who is Ada?", None),
+        ] {
+            assert_eq!(parse_about(Some(&sender), said), wish, "{said}");
+        }
+        assert!(matches!(parse_about(Some(&sender), "let Bo know that it works"), Some(Wish::Say(_))));
+        let mark = Address { name: Some("Mark Spam".to_owned()), ..sender };
+        assert_eq!(parse_about(Some(&mark), "mark it as spam"), Some(Wish::Spam), "the words come before the name");
+    }
+
+    #[test]
     fn changes_are_passed_on_as_they_were_said() {
         for said in [
             "shorter, and offer Tuesday",
@@ -412,6 +387,7 @@ mod tests {
             ("this looks like junk to me", "this is spam"),
             ("all good now, just send that thing to her", "how is it sent?"),
             ("do not send this before bo agrees", "was it sent?"),
+            ("not now, let's wait until monday", "was it sent?"),
             ("is the answer out of the door", "was it sent?"),
         ] {
             match nearest(said) {

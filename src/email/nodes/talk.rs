@@ -29,7 +29,7 @@ use super::{
         rules::{Class, cut},
         send, spam,
         state::{Cause, MailState},
-        talk::{Nearest, Wish, names_spam, nearest, parse},
+        talk::{Nearest, Wish, names_spam, nearest, parse_about},
     },
     data_of,
     generate::Generate,
@@ -341,7 +341,7 @@ impl Node<MailState> for Talk {
             return Ok(Step::end(state).say(replies::no_mail()));
         };
         let was_asked = state.asked_for_changes.take().is_some_and(|asked| asked == by);
-        let (meaning, usage) = match parse(&said) {
+        let (meaning, usage) = match parse_about(mail.sender(), &said) {
             Some(wish) => (Meaning::Wish(wish), None),
             None if was_asked => (Meaning::Wish(Wish::AnotherDraft(Some(said))), None),
             None => self.meaning(&state, &mail, &said, context).await,
