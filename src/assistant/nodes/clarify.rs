@@ -65,7 +65,7 @@ impl Node<AgentState> for Clarify {
             _ => match split(&state.turn.said).condition {
                 Some(condition) => replies::cannot_tell(condition),
                 None if !context.open.is_empty() => replies::not_understood(),
-                None => replies::examples(&self.registry, state.topic.as_ref()),
+                None => replies::examples(&self.registry, state.topic.as_ref().or(state.aside.as_ref())),
             },
         };
         state.remember_offer(&self.registry, &reply);
