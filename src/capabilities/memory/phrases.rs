@@ -75,9 +75,11 @@ fn fact(words: &[Word]) -> Option<Candidate> {
     while let Some(rest) = after(told, LEADS).filter(|rest| !rest.is_empty()) {
         told = rest;
     }
+    // What is to be done later is no fact.
+    let is_conditional = told.iter().any(|word| word.any(&["when", "once", "if", "unless", "until"]));
     let is_end = told.last().is_some_and(|last| last.any(&[",", "and", "so", "please"]));
     let tells = told.iter().skip(1).any(|word| word.any(remember::TELLS));
-    let is_fact = told.len() >= MIN_FACT && tells && !is_end && !told[0].any(NO_FACT);
+    let is_fact = told.len() >= MIN_FACT && tells && !is_end && !is_conditional && !told[0].any(NO_FACT);
     // The words are used up, whichever they are.
     is_fact.then(|| Candidate::known(sentence(told), words.len()))
 }
@@ -208,6 +210,7 @@ mod tests {
                 ("I teach class 7C, keep that in mind", r#"remember {"note":"I teach class 7C"}"#),
                 ("we use 60/40, can you remember that", r#"remember {"note":"we use 60/40"}"#),
                 ("do you remember", "unclear"),
+                ("stop it when it is done, remember", "unclear"),
                 ("can you forget all that", r#"forget {"note":"everything"}"#),
                 ("delete what you know about me", r#"forget {"note":"everything"}"#),
             ],

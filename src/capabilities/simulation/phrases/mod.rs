@@ -186,6 +186,7 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "less" => each(MAX_VALUE, &|words| amount(words, "-")),
         "factor" => each(3, &factor),
         "values" => each(MAX_LIST, &values),
+        "unit-values" => each(MAX_LIST, &|words| values(words).filter(|_| words.iter().any(has_unit))),
         "paths" => each(MAX_LIST, &paths),
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
@@ -252,44 +253,10 @@ fn paths(words: &[Word]) -> Option<Candidate> {
 }
 
 /// Words that name no model file.
-const NOT_FILES: &[&str] = &[
-    "simulation",
-    "model",
-    "file",
-    "models",
-    "first",
-    "second",
-    "third",
-    "last",
-    "other",
-    "another",
-    "same",
-    "new",
-    "next",
-    "previous",
-    "right",
-    "wrong",
-    "old",
-    "this",
-    "that",
-    "which",
-    "all",
-    "any",
-    "them",
-    "these",
-    "those",
-    "one",
-    "ones",
-    "something",
-    "anything",
-    "everything",
-    "thing",
-    "things",
-    "stuff",
-    "me",
-    "us",
-    "some",
-];
+const NOT_FILES: &str = "simulation model file models first second third last other another same new next previous right \
+    wrong old this that which all any them these those one ones something anything everything thing \
+    things stuff me us some running loaded available open current existing present different \
+    language ai";
 
 /// Reads a model file: a path, a file name, or the name of a model.
 fn file(words: &[Word]) -> Option<Candidate> {
@@ -305,7 +272,7 @@ fn file(words: &[Word]) -> Option<Candidate> {
         {
             None
         }
-        [one] if one.lower.len() > 1 && !one.any(NOT_FILES) => Some(Candidate::taken(one.text.clone(), 1)),
+        [one] if one.lower.len() > 1 && !one.among(NOT_FILES) => Some(Candidate::taken(one.text.clone(), 1)),
         _ => None,
     }
 }
@@ -411,6 +378,12 @@ fn values(words: &[Word]) -> Option<Candidate> {
     let listed =
         words.iter().any(|word| word.text.matches('/').count() > 0 && number(word) && !units::is_unit(&word.text));
     (numbers > 1 || listed).then(|| Candidate::known(text(words), words.len()))
+}
+
+/// Returns true if the word is a unit, or a number with one.
+fn has_unit(word: &Word) -> bool {
+    let unit = word.text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '−'));
+    !unit.is_empty() && unit != "%" && !unit.starts_with('/') && units::is_unit(unit)
 }
 
 /// Reads the id of a job or of results.

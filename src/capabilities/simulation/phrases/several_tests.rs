@@ -237,6 +237,20 @@ fn several_values_are_tried() {
 }
 
 #[test]
+fn the_weights_of_conditions_are_no_body_weights() {
+    for said in [
+        "try weights of 60/40",
+        "use weights 50/50",
+        "which language models do you use?",
+        "show the settings I can change",
+    ] {
+        let situation = Situation { said: said.to_owned(), ..Situation::default() };
+        let found = book().understand(&situation).user_request;
+        assert!(matches!(found, UserRequest::Unclear { .. }), "{said}: {found:?}");
+    }
+}
+
+#[test]
 fn what_was_done_last_is_done_again_with_another_value() {
     let compared = [("parameter", "body weight"), ("values", "10, 20 kg"), ("simulation", "demo")];
     for (last, said, steps) in [
