@@ -35,7 +35,6 @@ pub(super) struct Asked {
     instead_of: Option<String>,
     /// What a note should say instead, if the note itself is not named: “3A and 3C” corrects “our classes are 3A and 3B”.
     #[serde(default)]
-    #[schemars(skip)]
     correct: Option<String>,
 }
 

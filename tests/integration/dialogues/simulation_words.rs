@@ -271,7 +271,7 @@ async fn only_a_listed_model_is_loaded() {
     assert!(card.contains("*Load caffeine-child.pkml as “caffeine-child”?*"), "{card}");
     thread.says("ana", "never mind").await;
     thread.skip();
-    for said in ["load aspirin", "what parameters does the demo model have"] {
+    for said in ["load aspirin", "simulate theophylline"] {
         told.says(said, &mut thread).await;
     }
     thread.says("ana", "load the caffeine model").await;
@@ -279,7 +279,23 @@ async fn only_a_listed_model_is_loaded() {
     thread.skip();
     thread.says("ana", "go").await;
     assert!(thread.heard().contains("*Run “caffeine-child”?*"), "{}", thread.last());
-    assert_snapshot!(told.0, @"");
+    assert_snapshot!(told.0, @"
+    > is there a model for caffeine?
+    Yes: `/data/models/caffeine-child.pkml`.
+    [Load caffeine-child.pkml]
+
+    > load aspirin
+    The bridge has no model file for “aspirin”. It can load:
+    • `/data/models/demo.pkml`
+    • `/data/models/theophylline.pkml`
+    • `/data/models/caffeine-child.pkml`
+    [Load theophylline.pkml] [Load caffeine-child.pkml] [Load demo.pkml]
+
+    > simulate theophylline
+    No simulation called *theophylline* is loaded.
+    There is a model file of that name. Load it first.
+    [Load theophylline.pkml]
+    ");
     finish(bot, bridge).await;
 }
 

@@ -61,6 +61,7 @@ fn same_with_value(utterance: Utterance<'_>) -> Option<Vec<String>> {
             };
             format!("compare {parameter} at {values} in {within}")
         }
+        "calculate_pk_parameters" if of("best").is_some() => format!("compare the same values in {within}"),
         "run_population_simulation" => match of("size").filter(|size| size.is_number()) {
             Some(size) => format!("run {within} for a population of {size}"),
             None => format!("run {within} for a population"),

@@ -18,11 +18,11 @@ use countersign_understanding::{
     lines::Candidate,
     phrases::{Division, Phrases, Shows, Stage, Utterance, Vocabulary, Wording},
     user_request::{Interpretation, UserRequest},
-    words::{Word, text},
+    words::{Word, after, text},
 };
 use serde_json::{Map, Value};
 
-use super::{amount::Amount, runs};
+use super::{actions::compare::SAME_VALUES, amount::Amount, runs};
 
 /// The name of the capability that these phrases belong to.
 const OWNER: &str = super::NAME;
@@ -185,6 +185,10 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "more" => each(MAX_VALUE, &|words| amount(words, "+")),
         "less" => each(MAX_VALUE, &|words| amount(words, "-")),
         "factor" => each(3, &factor),
+        "same" => {
+            let rest = after(words, SAME_VALUES).or_else(|| after(words, "same values"));
+            rest.map(|rest| Candidate::known(SAME_VALUES, words.len() - rest.len())).into_iter().collect()
+        }
         "values" => each(MAX_LIST, &values),
         "unit-values" => each(MAX_LIST, &|words| values(words).filter(|_| words.iter().any(has_unit))),
         "paths" => each(MAX_LIST, &paths),

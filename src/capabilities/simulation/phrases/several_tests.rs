@@ -251,6 +251,12 @@ fn the_weights_of_conditions_are_no_body_weights() {
 }
 
 #[test]
+fn the_same_values_are_compared_again() {
+    let again = r#"compare_values {"simulation":"demo","values":"the same values"}"#;
+    check(&book(), &Situation::default(), &[("compare the same values in demo", again)]);
+}
+
+#[test]
 fn what_was_done_last_is_done_again_with_another_value() {
     let compared = [("parameter", "body weight"), ("values", "10, 20 kg"), ("simulation", "demo")];
     for (last, said, steps) in [
@@ -263,6 +269,11 @@ fn what_was_done_last_is_done_again_with_another_value() {
             after("run_simulation", &[("simulation", "demo")]),
             "again with a dose of 300 mg",
             ["set the dose to 300 mg in demo", "run demo"],
+        ),
+        (
+            after("calculate_pk_parameters", &[("best", "highest"), ("simulation", "demo")]),
+            "the same with half the dose",
+            ["set the dose to half its value in demo", "compare the same values in demo"],
         ),
         (
             after("run_simulation", &[("simulation", "demo")]),
