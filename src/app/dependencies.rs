@@ -51,7 +51,7 @@ use countersign_store::{
     sqlite::SqliteStore,
 };
 use countersign_understanding::{RulesModel, phrase_book::PhraseBook as Phrases};
-use countersign_watches::{self as watches, Watches, register::WatchRegister};
+use countersign_watches::{self as watches, Watches, register::WatchRegister, settings::WatchSettings};
 use countersign_wire::tls::{self, Authorities, Identity};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
@@ -202,7 +202,9 @@ pub fn with_standing_approvals(
     all.iter().for_each(|capability| capability.remember_by(records.clone()));
     all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
     all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
-    all.push(Arc::new(Watches::new(WatchRegister::new(store.clone(), clock.clone()), watches::observers(&all))));
+    let every = config.sections.get::<WatchSettings>().every;
+    let book = WatchRegister::new(store.clone(), clock.clone());
+    all.push(Arc::new(Watches::new(book, watches::observers(&all), every)));
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.info().allowances));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));

@@ -217,7 +217,7 @@ impl State for AgentState {
             ..Turn::default()
         };
         if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {
-            self.turn.change = Some(Draft { action, params, asked: None });
+            self.turn.change = Some(Draft::begun(&action, params));
             self.turn.is_explicit = true;
         }
     }
@@ -304,7 +304,7 @@ impl AgentState {
     /// Keeps a change that was turned down, so that saying what should be different is enough.
     pub(super) fn keep_rejected(&mut self, record: &ActionRecord) {
         let Value::Object(params) = Value::clone(&record.parameters) else { return };
-        let change = Draft { action: record.name.clone(), params, asked: None };
+        let change = Draft::begun(&record.name, params);
         self.turned_down = Some(RejectedChange { change, reason: outcomes::reason_of(record).map(str::to_owned) });
         self.turned_down_turn = self.newest_turn();
     }

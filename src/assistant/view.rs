@@ -150,11 +150,8 @@ fn open_card(open: &ActionRecord) -> OpenCard {
 }
 
 fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
-    let draft = |action: &str, parameters: &Value| Draft {
-        action: action.to_owned(),
-        params: parameters.as_object().cloned().unwrap_or_default(),
-        asked: None,
-    };
+    let draft =
+        |action: &str, parameters: &Value| Draft::begun(action, parameters.as_object().cloned().unwrap_or_default());
     let shown = |entry: &&LogEntry| entry.again.is_some() || entry.status.has_outcome();
     let entries: Vec<_> = state.log.entries.iter().filter(shown).collect();
     let newest = entries.iter().skip(entries.len().saturating_sub(RECENT_CHANGES));

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, ids::ChannelId};
 use countersign_graph::action::ActionKind;
 use countersign_understanding::{
     Hint,
@@ -260,6 +260,13 @@ impl Registry {
         let is_short = serde_json::to_string(parameters).is_ok_and(|text| text.len() <= MAX_TOPIC_LENGTH);
         let parameters = if is_short { parameters.clone() } else { Map::new() };
         Some((Topic { capability: owner.name().to_owned(), call: call.to_owned(), parameters }, has_things))
+    }
+
+    /// Returns what threads in this channel are about before anything was said, if it is the home channel of a capability.
+    pub fn topic_in(&self, channel: &ChannelId) -> Option<Topic> {
+        let is_home = |capability: &&Arc<dyn Capability>| capability.info().home_channel.as_ref() == Some(channel);
+        let capability = self.capabilities.iter().find(is_home)?.name().to_owned();
+        Some(Topic { capability, ..Topic::default() })
     }
 
     /// Returns the families whose own or wider name this is.

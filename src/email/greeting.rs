@@ -32,11 +32,15 @@ const TITLES: &[&str] = &["dr", "prof", "mr", "mrs", "ms", "mx"];
 
 /// Returns the greeting of the sender of a mail, without a name unless the display name is a person's.
 pub(super) fn greeting(sender: Option<&Address>) -> String {
-    let named = sender.filter(|sender| sender.name.is_some());
-    match named.and_then(|sender| person(&name_of(sender))) {
+    match person_of(sender) {
         Some(name) => format!("Hello {name},"),
         None => "Hello,".to_owned(),
     }
+}
+
+/// Returns the name of the sender; `None` if the display name may not be a person's.
+pub(super) fn person_of(sender: Option<&Address>) -> Option<String> {
+    sender.filter(|sender| sender.name.is_some()).and_then(|sender| person(&name_of(sender)))
 }
 
 /// Returns the name of a person in the order in which it is spoken; `None` if it may not be a person's.

@@ -19,7 +19,10 @@ pub(super) struct MailListener;
 impl Listener<MailState> for MailListener {
     fn is_meant(&self, state: &MailState, by: &UserId, text: &str, _open: &[ActionRecord]) -> bool {
         // People talk to each other about a mail; only an answer to our question and the documented phrases are for us.
-        state.asked_for_changes.as_ref() == Some(by) || talk::parse(text).is_some()
+        state.asked_for_changes.as_ref() == Some(by) || {
+            let sender = state.email.as_ref().and_then(|mail| mail.sender());
+            talk::parse_about(sender, text).is_some()
+        }
     }
 
     fn heard(

@@ -4,16 +4,22 @@ use countersign_core::{
     ids::UserId,
     reply::{Part, Reply, Text},
 };
+use countersign_graph::action::{ActionRecord, Outcome, Status};
 use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply, shown_subject};
+use serde::Deserialize as _;
 
 use super::{
     card::{attachments, class_line, name_of, shown_text},
-    register::{EarlierAnswer, Entry},
+    register::{EarlierAnswer, Entry, MailStatus},
     rules::{Class, MAX_DRAFT_CHARS, Source, cut},
+    send::SendParameters,
 };
 
 /// The maximum length of an email's words in a reply, in characters.
 const MAX_CONTENT_CHARS: usize = 1500;
+
+/// The maximum number of earlier emails of a sender that are listed.
+const MAX_EARLIER_SHOWN: usize = 5;
 
 /// The text that the button for another draft says.
 pub(super) const ANOTHER_DRAFT: &str = "another draft";
@@ -235,6 +241,88 @@ pub(super) fn last_answer(sender: Option<&Address>, answers: &[EarlierAnswer]) -
     }
 }
 
+/// Tells which mails of the sender came before, the newest first.
+pub(super) fn earlier_mails(sender: Option<&Address>, earlier: &[Entry]) -> Reply {
+    let name = sender.map_or_else(|| "this sender".to_owned(), name_of);
+    if earlier.is_empty() {
+        return Reply::text(Text::from("I know of no earlier email from ").bold(name).plain("."));
+    }
+    let count =
+        if earlier.len() == 1 { "1 earlier email".to_owned() } else { format!("{} earlier emails", earlier.len()) };
+    let more = if earlier.len() > MAX_EARLIER_SHOWN { "The newest:" } else { "Newest first:" };
+    let more = if earlier.len() == 1 { "" } else { more };
+    let line = |entry: &Entry| {
+        let line = Text::from(format!("“{}”, ", shown_subject(&entry.subject))).moment(entry.received_at);
+        line.plain(format!(" · {}", entry.outcome()))
+    };
+    Reply::text(
+        Text::from(format!("I know of {count} from ")).bold(name).plain(format!(". {more}").trim_end().to_owned()),
+    )
+    .and(Part::List(earlier.iter().take(MAX_EARLIER_SHOWN).map(line).collect()))
+}
+
+/// Tells what became of the reply: `sends` are the replies that were proposed, the newest first.
+pub(super) fn sent(mail: &Mail, sends: &[ActionRecord], entry: Option<&Entry>) -> Reply {
+    let name = mail.sender().map_or_else(|| "the sender".to_owned(), name_of);
+    if let Some(record) = sent_in(sends) {
+        let when = record.intent_at.or(record.decisions.last().map(|decision| decision.at));
+        let text = Text::from("The reply to ").bold(name).plain(" was sent");
+        let text = when.into_iter().fold(text, |text, when| text.plain(" ").moment(when)).plain(".");
+        let text = if record.under.is_some() { text.plain(" It went out automatically.") } else { text };
+        return done(text, record.approved_by()).hint("A sent reply can't be taken back.");
+    }
+    let outcome = |record: &ActionRecord| record.outcome.as_ref().map(Outcome::summary).cloned().unwrap_or_default();
+    let newest = sends.first();
+    match newest.map(|record| record.status) {
+        _ if entry.is_some_and(|entry| entry.status == MailStatus::Sent) => {
+            Reply::text("This email was answered in the mailbox. I sent nothing.")
+        }
+        Some(Status::Unknown) => Reply::text("I don't know whether the reply was sent. Check the mailbox."),
+        Some(Status::Approved | Status::Intent) => Reply::text("The reply was approved and is being sent."),
+        Some(Status::Proposed | Status::Pending) => {
+            let text = Text::from("The reply hasn't been sent. That happens only when someone presses ").bold("Send");
+            Reply::text(text.plain(" on the card."))
+        }
+        _ if entry.is_some_and(|entry| entry.is_spam) => {
+            Reply::text("No reply was sent. This email is marked as spam.")
+        }
+        Some(Status::Failed) => {
+            Reply::text(Text::from("The reply wasn't sent. ").join(newest.map(outcome).unwrap_or_default()))
+        }
+        Some(Status::Rejected) => {
+            let by = newest.and_then(|record| record.decisions.last()).and_then(|decision| decision.by.clone());
+            match by {
+                Some(by) => Reply::text(Text::from("No reply was sent. Rejected by ").person(by).plain(".")),
+                None => Reply::text("No reply was sent. It was rejected."),
+            }
+        }
+        _ => Reply::text("No reply was sent, and none is about to be."),
+    }
+}
+
+fn sent_in(sends: &[ActionRecord]) -> Option<&ActionRecord> {
+    sends.iter().find(|record| matches!(record.status, Status::Done | Status::Settled))
+}
+
+/// Tells who gets the reply.
+pub(super) fn recipients(mail: &Mail, sends: &[ActionRecord]) -> Reply {
+    let open = |record: &&ActionRecord| matches!(record.status, Status::Proposed | Status::Pending | Status::Approved);
+    let to = |record: &ActionRecord| Some(SendParameters::deserialize(&*record.parameters).ok()?.to.address);
+    let gone = sent_in(sends).and_then(to);
+    let text = match (gone, sends.iter().find(open).and_then(to), mail.sender()) {
+        (Some(gone), ..) => format!("The reply went only to {gone}."),
+        (None, Some(open), _) => format!("The reply goes only to {open}."),
+        (None, None, Some(sender)) => format!("A reply would go only to the sender, {}.", sender.address),
+        (None, None, None) => "This email has no valid sender address, so no reply can be sent.".to_owned(),
+    };
+    let reply = Reply::text(text);
+    let reply = match mail.to.len() + mail.cc.len() > 1 {
+        true => reply.hint("Other people who got the email don't get the reply."),
+        false => reply,
+    };
+    reply.hint("Everyone in this channel can read the card and this thread; the customer can't.")
+}
+
 pub(super) fn classified(class: Class, confidence: f64, by: Source, is_spam: bool) -> Reply {
     let reply = Reply::text(format!("Class: {}.", class_line(class, confidence, by)));
     if is_spam { reply.hint("This email is marked as spam.") } else { reply }
@@ -308,11 +396,11 @@ pub(super) fn other_mails() -> Reply {
 pub(super) fn sending(Possible { is_on_card, is_answered, .. }: Possible) -> Reply {
     match (is_on_card, is_answered) {
         (true, _) => Reply::text(
-            Text::from("Nothing is sent before an approver presses ")
+            Text::from("Press ")
                 .bold("Send")
-                .plain(" on the card. ")
+                .plain(" on the card to send the reply. ")
                 .bold("Edit…")
-                .plain(" changes the reply first, and ")
+                .plain(" changes it first, and ")
                 .bold("Reject…")
                 .plain(" means that it isn't sent. The card says who can approve it."),
         ),

@@ -4,8 +4,9 @@ use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
 
 use super::{
+    lexicon::Mention,
     phrase_book::{MENTION_CONFIDENCE, PhraseBook},
-    situation::{IntentType, Situation},
+    situation::{Draft, IntentType, Situation},
     steps,
     suggestions::{self, Suggestion},
     talk,
@@ -82,13 +83,30 @@ pub(super) fn answer(book: &PhraseBook, request: &Request, situation: &Situation
 /// the others are named.
 fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
     let found = book.understand(situation);
+    if let Some(asked) = still_unread(situation, &found) {
+        return asked;
+    }
     match suggestion(book, situation, &found) {
         Some(suggestion) => suggestion.interpretation(),
+        None if let Some(asked) = which_listed(book, situation, &found) => asked,
         None if is_lost(&found) => {
             unread_parts(book, situation).map_or(found, |question| Interpretation::unclear(question, Vec::new()))
         }
         None => found,
     }
+}
+
+/// Asks again about a part of the request that was not understood, if the person only changed what was understood: that part
+/// must not be left out without a word.
+fn still_unread(situation: &Situation, found: &Interpretation) -> Option<Interpretation> {
+    let (draft, UserRequest::Update(params)) = (situation.draft.as_ref()?, &found.user_request) else { return None };
+    let is_other = |(key, value): (&String, &Value)| draft.params.get(key).is_some_and(|old| old != value);
+    let question = draft.unread.as_ref().filter(|_| params.iter().all(is_other))?;
+    let known = draft.params.clone().into_iter().chain(params.clone()).collect();
+    Some(Interpretation {
+        draft: Some(Box::new(Draft::begun(&draft.action, known))),
+        ..Interpretation::unclear(question.clone(), Vec::new())
+    })
 }
 
 /// Returns true if nothing was read, and there is no question to ask.
@@ -114,6 +132,12 @@ pub(super) fn suggestion(book: &PhraseBook, situation: &Situation, found: &Inter
     let is_no_name = may_be_no_name(book, situation, found);
     let only_mentions =
         !matches!(found.user_request, UserRequest::Unclear { .. }) && found.confidence <= MENTION_CONFIDENCE;
+    // A list whose limits are only partly understood may be read in other words.
+    let is_partial_list = matches!(&found.user_request, UserRequest::Unclear { options, .. }
+        if !options.is_empty() && options.iter().all(|option| option.starts_with("list ")));
+    if is_partial_list && steps::steps(book, situation).is_empty() {
+        return suggestions::in_other_words(book, situation).filter(|other| matches!(other, Suggestion::Clear(..)));
+    }
     if !(is_lost(found) || is_no_name || only_mentions) || !steps::steps(book, situation).is_empty() {
         return None;
     }
@@ -129,9 +153,15 @@ pub(super) fn suggestion(book: &PhraseBook, situation: &Situation, found: &Inter
 /// for nothing called “split”. The name of a thing is written in quotes, or begins with a capital. What should be changed may
 /// have a new name in small letters, which is looked up, unless one of its words is known otherwise.
 fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> bool {
-    const POINTING: &[&str] =
-        &["that", "this", "these", "those", "both", "all", "old", "any", "some", "ones", "stuff", "thing", "things"];
+    const POINTING: &[&str] = &[
+        "that", "this", "these", "those", "both", "all", "old", "older", "new", "newer", "other", "any", "some", "one",
+        "ones", "stuff", "thing", "things", "it", "them", "able", "far",
+    ];
     let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };
+    if situation.names.iter().any(|known| known.subject && known.said.len() < name.len() && name.contains(&known.said))
+    {
+        return true; // a known name with other words
+    }
     let is_no_part_of_name = |word: &str| POINTING.contains(&word) || book.line_words().contains(word);
     let is_surely_no_name =
         || matches!(found.user_request, UserRequest::Read { .. }) && !name.contains(|c: char| c.is_ascii_digit());
@@ -141,6 +171,25 @@ fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretati
     let words = book.words(&situation.said, &[]);
     let is_quoted = words.iter().any(|word| word.quoted && word.text == name);
     !is_quoted && name.chars().all(|letter| letter.is_lowercase() || letter.is_ascii_digit() || letter == ' ')
+}
+
+/// Asks which thing of the last list is meant by words that are hardly a name, such as “the older one”.
+fn which_listed(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Interpretation> {
+    const MAX_OPTIONS: usize = 5;
+    let listed = situation.listed.as_ref().filter(|listed| listed.names.len() <= MAX_OPTIONS)?;
+    let name = book.unknown_name(&found.user_request, situation).filter(|_| may_be_no_name(book, situation, found))?;
+    let with = |listed: &String| situation.said.replacen(&name, &format!("“{listed}”"), 1);
+    let is_read = |option: &String| {
+        let known =
+            |name: &String| Mention { name: name.clone(), said: name.clone(), subject: true, ..Mention::default() };
+        let names = listed.names.iter().map(known).collect();
+        let pressed = Situation { said: option.clone(), names, ..situation.clone() };
+        let read = book.understand(&pressed);
+        let is_request = matches!(read.user_request, UserRequest::Change { .. });
+        is_request && read.confidence > MENTION_CONFIDENCE && book.unknown_name(&read.user_request, &pressed).is_none()
+    };
+    let options: Vec<String> = listed.names.iter().map(with).filter(is_read).collect();
+    (!options.is_empty()).then(|| Interpretation::unclear("Which one do you mean?", options))
 }
 
 /// Returns the request as which a message is read, if no rule reads it as it is.

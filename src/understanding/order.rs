@@ -140,6 +140,13 @@ impl PhraseBook {
             _ => {}
         }
         let found = self.report_left_out(lead.unwrap_or_else(|| self.read_by_position(utterance)), utterance);
+        // A question with a typing mistake in it.
+        if matches!(found.user_request, UserRequest::Unclear { .. })
+            && let Some(corrected) = self.with_corrected_words(utterance)
+            && matches!(corrected.user_request, UserRequest::Read { .. })
+        {
+            return corrected;
+        }
         match read.into_iter().next() {
             Some((_, Reading::Partly { left, used, follows, .. })) if self.is_worse_than_partial(&found, utterance) => {
                 declined(&left, &used, follows)

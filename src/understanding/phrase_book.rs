@@ -150,6 +150,11 @@ impl PhraseBook {
         self.phrases().filter_map(|phrases| phrases.vocabulary().shows)
     }
 
+    /// Returns true if this tool lists the things that requests are about.
+    pub fn lists_things(&self, tool: &str) -> bool {
+        self.shows().any(|shows| shows.all == tool)
+    }
+
     /// Returns one of the changes of a capability in words.
     pub(super) fn worded(&self, action: &str, params: &Map<String, Value>) -> Option<Wording> {
         self.phrases().find_map(|phrases| phrases.worded(action, params))
@@ -182,6 +187,12 @@ impl PhraseBook {
     pub(super) fn ended_by(&self, begun: &Topic) -> Option<&'static str> {
         let ended_by = self.of_topic(begun)?.phrases.vocabulary().ended_by;
         ended_by.iter().find(|(call, _)| *call == begun.call).map(|(_, request)| *request)
+    }
+
+    /// Returns true if a tool may begin something, such as a watch: it belongs to a capability about the things of others.
+    pub(super) fn begins_something(&self, tool: &str) -> bool {
+        let has = |one: &CapabilityPhrases| one.lines.calls().iter().any(|call| call.name == tool);
+        self.capabilities.iter().any(|one| has(one) && one.phrases.vocabulary().about_others)
     }
 
     /// Returns the phrases of the capability that a topic belongs to.

@@ -222,12 +222,15 @@ pub struct Draft {
     /// The question that was asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<DraftQuestion>,
+    /// The question about a part of the request that was not understood, until it is answered or left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
 }
 
 impl Draft {
     /// Creates a draft without an open question.
     pub fn begun(action: &str, params: Map<String, Value>) -> Self {
-        Self { action: action.to_owned(), params, asked: None }
+        Self { action: action.to_owned(), params, asked: None, unread: None }
     }
 }
 

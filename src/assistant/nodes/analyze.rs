@@ -183,6 +183,9 @@ impl Node<AgentState> for Analyze {
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
         state.note_work();
+        if (&state.topic, &state.aside) == (&None, &None) {
+            state.aside = self.registry.topic_in(&context.thread.channel);
+        }
         if let Some(rest) = asks_for_plan_first(&state.turn.said) {
             (state.turn.said, state.turn.plan_first) = (rest, true);
         }

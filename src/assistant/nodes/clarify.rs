@@ -45,6 +45,12 @@ impl Node<AgentState> for Clarify {
         let is_asked = state.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         state.misunderstood += u32::from(is_asked);
         state.keep_own_words();
+        if let (Some(analysis), Some(draft)) = (&state.turn.analysis, &mut state.draft)
+            && begun
+            && draft.asked.is_none()
+        {
+            draft.unread = Some(analysis.question.clone()).filter(|question| !question.is_empty());
+        }
         let reply = match (&state.turn.analysis, &state.draft) {
             (Some(analysis), Some(draft)) if begun && draft.asked.is_none() && !analysis.question.is_empty() => {
                 replies::ask_about_part(&self.registry, &analysis.question, &analysis.options, draft)
@@ -59,7 +65,7 @@ impl Node<AgentState> for Clarify {
             _ => match split(&state.turn.said).condition {
                 Some(condition) => replies::cannot_tell(condition),
                 None if !context.open.is_empty() => replies::not_understood(),
-                None => replies::examples(&self.registry, state.topic.as_ref()),
+                None => replies::examples(&self.registry, state.topic.as_ref().or(state.aside.as_ref())),
             },
         };
         state.remember_offer(&self.registry, &reply);

@@ -6,7 +6,7 @@ use countersign_capabilities::{Registry, Tool, ToolError};
 use countersign_core::clock::Timestamp;
 use countersign_graph::action::Reader;
 use countersign_model::Block;
-use countersign_understanding::situation::{Draft, Situation};
+use countersign_understanding::situation::{Draft, Listed, Situation};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -227,7 +227,7 @@ impl CallContext<'_> {
         };
         let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
         let asked = known.and_then(|draft| draft.asked);
-        let change = Draft { action: action.to_owned(), params, asked };
+        let change = Draft { asked, ..Draft::begun(action, params) };
         if state.continues_draft(self.registry, &change) {
             state.take_up_plan(state.draft_turn);
         }
@@ -362,7 +362,14 @@ pub(super) fn entry_kind(tool: &str) -> String {
 /// Makes “it” refer to the subject of an answer, and “the second one” to its entries.
 fn remember_subject(state: &mut AgentState, registry: &Registry, tool: &dyn Tool, arguments: &Value, answer: &Value) {
     state.note_list(tool, arguments, answer);
-    if let Some(subject) = tool.subject(arguments, answer) {
+    // The only one of a list is meant by “it” as well.
+    let only = match &state.listed {
+        Some(Listed { names, is_complete: true, is_passed: false, .. }) if registry.book.lists_things(tool.name()) => {
+            names.first().filter(|_| names.len() == 1).cloned()
+        }
+        _ => None,
+    };
+    if let Some(subject) = tool.subject(arguments, answer).or(only) {
         state.note_subject(registry, tool.name(), subject);
     }
 }

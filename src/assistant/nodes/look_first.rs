@@ -44,7 +44,7 @@ pub(super) fn show_steps(
     steps: Vec<String>,
 ) -> Step<AgentState> {
     let params = Map::from_iter([("steps".to_owned(), json!(steps))]);
-    state.turn.change = Some(Draft { action: action.to_owned(), params, asked: None });
+    state.turn.change = Some(Draft::begun(action, params));
     state.turn.is_explicit = true;
     state.turn.exchange.clear();
     state.turn.analysis = Some(Analysis::of_step(&state.turn.said));

@@ -175,6 +175,29 @@ pub async fn experiment(
     experiment_by_current_names(client, asked, request_with).await
 }
 
+/// Returns the experiment that `asked` names, for a question about it. Here, a part that only one name has is enough: nothing
+/// is changed, and the answer has the whole name.
+///
+/// # Errors
+///
+/// As [`experiment`].
+pub async fn experiment_asked_about(
+    client: &UpgradeClient,
+    asked: &str,
+    request_with: impl Fn(&str) -> String,
+) -> Result<Experiment, PrepareError> {
+    match experiment(client, asked, &request_with).await {
+        Err(PrepareError::Refusal(refused)) => {
+            let names = client.names_in_memory();
+            let Some(named) = names.and_then(|names| lookup::with_part(&names, asked)) else {
+                return Err(PrepareError::Refusal(refused));
+            };
+            experiment(client, &named.id.to_string(), request_with).await
+        }
+        found => found,
+    }
+}
+
 /// Returns the experiment that `asked` names, as [`experiment`] does, without names from memory: for a change that
 /// cannot be undone, another experiment with this name must not be missed.
 ///

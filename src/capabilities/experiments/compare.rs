@@ -52,7 +52,7 @@ async fn compare(Deps { client, .. }: &Deps, Compared { mut experiments }: Compa
     let experiments = &experiments;
     let read = experiments.iter().map(|name| async move {
         let with = |known: &str| compared::request(experiments.iter().map(|one| if one == name { known } else { one }));
-        let view = access::experiment(client, name, with).await?.view;
+        let view = access::experiment_asked_about(client, name, with).await?.view;
         let enrolled = client.enrollment_detail(&view).await.ok();
         Ok::<_, ToolError>(Details::of(&view, enrolled.as_ref()))
     });

@@ -77,7 +77,7 @@ pub(super) fn tool(deps: Deps) -> Arc<dyn Tool> {
 
 async fn course(Deps { client, clock }: &Deps, asked: &str, zone: Option<&str>) -> Result<Course, ToolError> {
     let request_with = |name: &str| format!("show enrollment of {name} over time");
-    let view = access::experiment(client, asked, request_with).await?.view;
+    let view = access::experiment_asked_about(client, asked, request_with).await?.view;
     // The number of minutes to add to the time in the zone to get UTC.
     let now = jiff::Timestamp::from_millisecond(clock.now().millis()).unwrap_or_default();
     let offset = i64::from(-dates::time_zone(zone).to_offset(now).seconds() / 60);

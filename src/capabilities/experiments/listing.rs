@@ -48,6 +48,9 @@ pub struct ListArguments {
     /// several as `archived or cancelled`, all the others as `not running`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// Only those with a decision point that has this site or target, such as `area_model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// Only those with this tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
@@ -161,6 +164,7 @@ impl ListArguments {
         let parts = [
             status,
             with("in", &self.context),
+            with("at", &self.at),
             with("tagged", &self.tag),
             about,
             with("created", &self.created),
@@ -178,7 +182,7 @@ impl ListArguments {
         }
         say("experiments".to_owned());
         let quoted = |words: &str| if words.contains(' ') { format!("“{words}”") } else { words.to_owned() };
-        let clauses = [("in", &self.context), ("tagged", &self.tag), ("about", &self.search)];
+        let clauses = [("in", &self.context), ("at", &self.at), ("tagged", &self.tag), ("about", &self.search)];
         for (before, words) in clauses.into_iter().filter_map(|(before, words)| Some((before, words.as_deref()?))) {
             say(format!("{before} {}", quoted(words)));
         }
@@ -244,9 +248,16 @@ impl Filter<'_> {
             period.is_none_or(|period| moment.is_some_and(|moment| period.contains(moment)))
         };
         let contains = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
-        let ListArguments { context, tag, search, .. } = self.arguments;
+        let ListArguments { context, at, tag, search, .. } = self.arguments;
+        let is_at = |wanted: &str| {
+            let is_wanted = |word: &str| word.eq_ignore_ascii_case(wanted);
+            view.decision_points
+                .iter()
+                .any(|point| is_wanted(&point.site) || point.target.as_deref().is_some_and(is_wanted))
+        };
         self.status.as_ref().is_none_or(|statuses| statuses.contains(view.state))
             && context.as_deref().is_none_or(|context| view.context().eq_ignore_ascii_case(context))
+            && at.as_deref().is_none_or(is_at)
             && tag.as_deref().is_none_or(|wanted| view.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
             && search.as_deref().is_none_or(|words| contains(&view.name, words) || contains(&view.description, words))
             && within(self.created, view.created_at.as_deref())

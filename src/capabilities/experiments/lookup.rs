@@ -98,6 +98,18 @@ pub fn find(names: &NameIndex, asked: &str) -> LookupResult {
     }
 }
 
+/// Returns the only experiment with these words in a row in its name.
+pub fn with_part(names: &NameIndex, asked: &str) -> Option<ExperimentName> {
+    const MIN_LETTERS: usize = 4;
+    let part = fold(asked);
+    let part = part.strip_suffix(" thing").or_else(|| part.strip_suffix(" one")).unwrap_or(&part);
+    let wanted = format!(" {part} ");
+    let has_it = |named: &&ExperimentName| format!(" {} ", fold(&named.name)).contains(&wanted);
+    let mut found = names.all.iter().filter(has_it);
+    let one = found.next().filter(|_| part.chars().count() >= MIN_LETTERS)?;
+    found.next().is_none().then(|| one.clone())
+}
+
 /// Returns the only experiment whose id begins with the short id `asked`: at least 8 characters, all
 /// of them hexadecimal digits or hyphens.
 fn by_short_id<'a>(names: &'a [ExperimentName], asked: &str) -> Option<&'a ExperimentName> {

@@ -175,7 +175,7 @@ pub(super) fn details(deps: Deps) -> Arc<dyn Tool> {
 }
 
 async fn shown(Deps { client, clock }: &Deps, One { experiment_id, form, about }: One) -> Result<Value, ToolError> {
-    let experiment = access::experiment(client, &experiment_id, |name| format!("show {name}")).await?;
+    let experiment = access::experiment_asked_about(client, &experiment_id, |name| format!("show {name}")).await?;
     // The numbers of participants are optional: without them the rest is still useful.
     let enrolled = client.enrollment_detail(&experiment.view).await.ok();
     let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));

@@ -64,15 +64,16 @@ impl Notes {
         Ok(self.register(person).load().await?.1)
     }
 
-    /// Adds a note. Adding the same one again changes nothing.
+    /// Adds a note, also in place of an earlier one. Adding the same one again changes nothing.
     ///
     /// # Errors
     ///
     /// Fails if there are [`MAX_NOTES`] notes, if the store fails, or if others change the notes at every attempt.
-    pub async fn add(&self, person: &UserId, text: &str) -> Result<(), NotesError> {
+    pub async fn add(&self, person: &UserId, text: &str, instead_of: Option<&str>) -> Result<(), NotesError> {
         let at = self.clock.now();
         let register = self.register(person);
         let added = register.change(|notes| {
+            notes.retain(|note| Some(note.text.as_str()) != instead_of || note.text == text);
             if notes.iter().any(|note| note.text == text) {
                 return Ok(());
             }

@@ -8,10 +8,11 @@ use countersign_graph::{
 
 use super::notes::{MAX_LENGTH, MAX_NOTES, Note};
 
-/// Returns the card that asks to remember something.
-pub(super) fn remember_card(text: &str) -> Card {
+/// Returns the card that asks to remember something, also in place of an earlier note.
+pub(super) fn remember_card(text: &str, instead_of: Option<&str>) -> Card {
+    let earlier = instead_of.map(|earlier| Fact::new("Replaces", Text::new().italic(earlier)));
     Card {
-        facts: vec![Fact::new("Note", Text::new().italic(text))],
+        facts: [Fact::new("Note", Text::new().italic(text))].into_iter().chain(earlier).collect(),
         notes: vec![
             "I'll use it to fill in details that your requests leave out, and I'll say when I do.".into(),
             "You can see and delete it at any time: “what do you remember about me?”".into(),

@@ -2,23 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use countersign_capabilities::{ToolError, dates::day};
+use countersign_capabilities::{ToolError, dates::day, rows::stored};
 use countersign_core::{
+    ids::ThreadId,
     reply::Reply,
     units::{Fit, fit},
 };
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ActionRecord, ErrorKind, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     Deps,
+    actions::compare::{Comparison, Point},
     bridge::data::{Metric, percent},
     changes::{self, Changed},
     find::{self, Target},
     replies::comparisons,
     runs::{self, PastRun},
     tools::instead,
+    under_way,
 };
 
 /// Two runs of a simulation.
@@ -105,6 +108,82 @@ pub async fn with_earlier(deps: &Deps, target: &Target, words: &str) -> Result<V
         earlier: earlier.clone(),
         newest: newest.clone(),
     }))
+}
+
+/// The question which value of a comparison has the highest or the lowest figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Extreme<'a> {
+    /// True for the lowest.
+    pub is_lowest: bool,
+    /// The figure: `cmax`, `tmax` or `auc`.
+    pub figure: &'a str,
+    /// The words for the parameter that was varied, if it was named.
+    pub of: Option<&'a str>,
+}
+
+/// The answer to [`Extreme`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The simulation.
+    pub simulation: String,
+    /// The path of the parameter that was varied.
+    pub path: String,
+    /// The unit of its values.
+    pub unit: Option<String>,
+    /// The name of the figure: `Cmax`, `Tmax` or `AUC`.
+    pub figure: String,
+    /// The unit of the figure.
+    pub figure_unit: Option<String>,
+    /// True for the lowest.
+    pub is_lowest: bool,
+    /// The values with their figures, the best one first.
+    pub values: Vec<(f64, f64)>,
+}
+
+/// Returns the value with the highest or lowest figure in the last comparison, of this thread if it has one.
+///
+/// # Errors
+///
+/// A reply that there is no such comparison on record.
+pub async fn extreme(
+    deps: &Deps,
+    target: &Target,
+    asked: &Extreme<'_>,
+    thread: Option<&ThreadId>,
+) -> Result<Value, ToolError> {
+    let mut records = under_way::comparisons(deps, target.name()).await;
+    records.sort_by_key(|record| Some(&record.thread) != thread);
+    let found = records.iter().find_map(|record| best_of(record, asked));
+    let found = found.ok_or_else(|| instead(ErrorKind::NotFound, comparisons::no_comparison(asked)))?;
+    Ok(json!({ "extreme": found, "simulation": found.simulation }))
+}
+
+/// Returns the values in the record of a comparison, by the figure; `None` if it varied another parameter or has no such figure.
+fn best_of(record: &ActionRecord, asked: &Extreme<'_>) -> Option<Found> {
+    let comparison: Comparison = stored(record).ok()?;
+    if asked.of.is_some_and(|of| !find::is_named(&comparison.parameter, of)) {
+        return None;
+    }
+    let Some(Outcome::Done { result, .. }) = &record.outcome else { return None };
+    let points: Vec<Point> = serde_json::from_value(result["points"].clone()).ok()?;
+    let figure = |point: &Point| {
+        let figures = point.metric.as_ref()?.figures();
+        let (name, value, unit) = figures.into_iter().find(|(name, ..)| name.eq_ignore_ascii_case(asked.figure))?;
+        Some((point.value, value?, name, unit))
+    };
+    let figures: Vec<_> = points.iter().filter_map(figure).collect();
+    let (_, _, name, figure_unit) = figures.first().cloned()?;
+    let mut values: Vec<(f64, f64)> = figures.into_iter().map(|(value, figure, ..)| (value, figure)).collect();
+    values.sort_by(|(_, one), (_, other)| if asked.is_lowest { one.total_cmp(other) } else { other.total_cmp(one) });
+    Some(Found {
+        simulation: comparison.simulation,
+        path: comparison.parameter,
+        unit: comparison.unit,
+        figure: name.to_owned(),
+        figure_unit,
+        is_lowest: asked.is_lowest,
+        values,
+    })
 }
 
 /// Returns the simulation that is meant, and its finished runs. It need not be loaded any more.

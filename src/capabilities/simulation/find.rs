@@ -106,7 +106,10 @@ pub async fn simulation(deps: &Deps, target: &Target, says: impl Fn(&str) -> Str
     match (named, same.next(), same.next()) {
         (Some(one), ..) => Ok(one),
         (None, Some(one), None) => Ok(one.clone()),
-        _ => Err(refused(ErrorKind::NotFound, refusals::not_loaded(deps, asked, &all, says))),
+        _ => {
+            let files = listed_models(deps).await.map_or_else(Vec::new, |listed| models_named(&listed, asked));
+            Err(refused(ErrorKind::NotFound, refusals::not_loaded(deps, asked, &all, &files, says)))
+        }
     }
 }
 
@@ -139,6 +142,56 @@ pub async fn parameter(
         }
         several => Err(refused(ErrorKind::UserInput, refusals::several_parameters(asked, several, says))),
     }
+}
+
+/// Returns the model files that the bridge can load; `None` if it does not list them.
+pub async fn listed_models(deps: &Deps) -> Option<Vec<String>> {
+    if deps.client.version().await.ok()? == Version::V01 {
+        return None;
+    }
+    deps.client.models().await.ok()
+}
+
+/// Returns the path of the model file that is meant: a path as it is, otherwise the one listed file that has these words in
+/// its name. Where no files are listed, it is a file in the folder of models; `None` if that is not known either. `says` turns
+/// a path into a whole request.
+///
+/// # Errors
+///
+/// A question if several listed files have these words, or a refusal if none has.
+pub async fn model_file(
+    deps: &Deps,
+    named: &str,
+    says: impl Fn(&str) -> String,
+) -> Result<Option<String>, PrepareError> {
+    let is_path = named.contains(['/', '\\']);
+    let Some(listed) = listed_models(deps).await.filter(|listed| !is_path && !listed.is_empty()) else {
+        return Ok(deps.settings.file_named(named));
+    };
+    match models_named(&listed, named).as_slice() {
+        [one] => Ok(Some(one.clone())),
+        [] => Err(refused(ErrorKind::NotFound, refusals::no_model(named, &listed, says))),
+        several => Err(refused(ErrorKind::UserInput, refusals::several_models(named, several, says))),
+    }
+}
+
+/// Returns the model files with these words in their names; only the one of exactly this name, if there is one.
+pub fn models_named(listed: &[String], named: &str) -> Vec<String> {
+    const NOUNS: &[&str] = &["the", "a", "an", "model", "models", "file", "simulation", "one"];
+    let named = named.trim().to_lowercase();
+    let short = |path: &String| path.rsplit(['/', '\\']).next().unwrap_or(path).to_lowercase();
+    let stem = |path: &String| short(path).rsplit_once('.').map_or_else(|| short(path), |(stem, _)| stem.to_owned());
+    let wanted: Vec<String> = words(&named).into_iter().filter(|word| !NOUNS.contains(&word.as_str())).collect();
+    let exact = listed.iter().find(|path| short(path) == named || words(&stem(path)) == wanted);
+    if let Some(exact) = exact {
+        return vec![exact.clone()];
+    }
+    let has = |path: &&String| {
+        let parts = words(&short(path));
+        let begins = |word: &String| parts.iter().any(|part| part == word || word.len() > 3 && part.starts_with(word));
+        !wanted.is_empty() && wanted.iter().all(begins)
+    };
+    listed.iter().filter(has).cloned().collect()
 }
 
 /// Returns true if the engine behind the bridge has no model of its own and creates any parameter that is set.
@@ -215,6 +268,11 @@ impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
         PrepareError::from(error).into()
     }
+}
+
+/// Returns true if these words may mean the parameter with this path.
+pub fn is_named(path: &str, asked: &str) -> bool {
+    !best(&[path.to_owned()], asked).is_empty()
 }
 
 /// Returns the paths that fit these words best: a single one if the match is unambiguous.
@@ -309,6 +367,25 @@ mod tests {
         ]
         .map(str::to_owned)
         .into()
+    }
+
+    #[test]
+    fn a_model_file_is_found_by_a_part_of_its_name() {
+        let listed = ["demo", "demo-long", "theophylline", "caffeine-child", "caffeine-adult"];
+        let listed = listed.map(|stem| format!("/data/models/{stem}.pkml"));
+        let found = |named: &str| {
+            let found = models_named(&listed, named);
+            found.iter().map(|path| path["/data/models/".len()..].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("demo"), ["demo.pkml"]);
+        assert_eq!(found("demo.pkml"), ["demo.pkml"]);
+        assert_eq!(found("the Theophylline model"), ["theophylline.pkml"]);
+        assert_eq!(found("theo"), ["theophylline.pkml"]);
+        assert_eq!(found("caffeine"), ["caffeine-child.pkml", "caffeine-adult.pkml"]);
+        assert_eq!(found("child caffeine"), ["caffeine-child.pkml"]);
+        assert!(found("aspirin").is_empty());
+        assert!(found("the model").is_empty());
+        assert!(found("a").is_empty());
     }
 
     #[test]

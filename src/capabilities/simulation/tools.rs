@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{
     Deps,
     actions::{
-        load,
+        compare, load,
         running::{self, RunProgress},
         sensitivity,
     },
@@ -49,11 +49,17 @@ struct Given {
     target: Target,
     /// The parameter: its path or words for it.
     parameter: Option<String>,
-    /// The text that a path must contain, such as `Liver`.
+    /// The text that a path of a parameter or the name of a model file must contain, such as `Liver`.
     search: Option<String>,
     /// Asks for the present values as well.
     #[schemars(skip)]
     with_values: Option<String>,
+    /// Asks which value of the last comparison has the `highest` or the `lowest` figure.
+    #[schemars(skip)]
+    best: Option<String>,
+    /// The figure for [`Self::best`].
+    #[schemars(skip)]
+    figure: Option<String>,
     /// The id of a job. Default: the newest.
     job: Option<String>,
     /// The id of results. Default: those of the newest run.
@@ -127,7 +133,7 @@ pub fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
             "Reads the PK figures (cmax, tmax, auc) of the results of a run.",
             &["results", "simulation"],
             |deps, given, reader| Box::pin(metrics(deps, given, reader)),
-            |_, _, answer| Some(answers::metrics(answer)),
+            |_, _, answer| comparisons::extreme(answer).or_else(|| Some(answers::metrics(answer))),
         ),
         row(
             deps,
@@ -166,8 +172,8 @@ pub fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
             deps,
             "discover_models",
             "Lists the model files that the bridge can load.",
-            &[],
-            |deps, _, _| Box::pin(models(deps)),
+            &["search"],
+            |deps, given, _| Box::pin(models(deps, given)),
             |_, _, answer| Some(answers::models(answer)),
         ),
     ]
@@ -354,6 +360,18 @@ async fn find_results(deps: &Deps, asked: &Given, reader: Option<&Reader>) -> Re
 }
 
 async fn metrics(deps: &Deps, asked: Given, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    if let Some(which) = &asked.best {
+        let figure = non_blank(asked.figure.as_ref()).unwrap_or("cmax");
+        let thread = reader.and_then(|reader| reader.thread.as_ref());
+        let running = under_way::newest(deps, asked.target.name()).await;
+        if let Some(record) = running.filter(|record| record.name == compare::NAME) {
+            let state = answers::job(&state_of(deps, &record).await, deps.client.clock().now());
+            return Err(instead(ErrorKind::NotFound, answers::no_results_yet(state, None)));
+        }
+        let compared =
+            comparing::Extreme { is_lowest: which == "lowest", figure, of: non_blank(asked.parameter.as_ref()) };
+        return comparing::extreme(deps, &asked.target, &compared, thread).await;
+    }
     let found = find_results(deps, &asked, reader).await?;
     let mut answer = found.answer();
     answer["metrics"] = json!(deps.client.metrics(&found.id).await?);
@@ -389,11 +407,13 @@ async fn snapshots(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     Ok(json!({ "simulation": simulation, "snapshots": snapshots, "taken_here": taken_here }))
 }
 
-async fn models(deps: &Deps) -> Result<Value, ToolError> {
+async fn models(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     if deps.client.version().await? == Version::V01 {
         return Err(instead(ErrorKind::UserInput, refusals::no_discovery(deps)));
     }
     let mut models = deps.client.models().await?;
+    let search = non_blank(asked.search.as_ref());
+    let found = search.map(|search| find::models_named(&models, search));
     models.truncate(MAX_PATHS);
-    Ok(json!({ "models": models }))
+    Ok(json!({ "models": models, "search": search, "found": found }))
 }

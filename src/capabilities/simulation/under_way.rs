@@ -2,18 +2,21 @@
 //! of the bridge do not say what they belong to, and an analysis has none.
 
 use countersign_core::clock::Timestamp;
-use countersign_graph::action::{ActionRecord, Status};
+use countersign_graph::action::{ActionRecord, Outcome, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
     Deps,
-    actions::simulation_of,
+    actions::{compare, simulation_of},
     memory::{comparison_target, population_target, run_target, sensitivity_target},
 };
 
 /// The maximum number of simulations whose records are read if none is named.
 const MAX_SIMULATIONS: usize = 16;
+
+/// The maximum number of comparisons of a simulation that are read.
+const MAX_COMPARISONS: usize = 10;
 
 /// The targets of work on a simulation.
 const TARGETS: [fn(&str) -> String; 4] = [run_target, population_target, sensitivity_target, comparison_target];
@@ -92,6 +95,17 @@ pub async fn last(deps: &Deps, simulation: Option<&str>) -> Option<ActionRecord>
         }
     }
     found.into_iter().filter(|record| record.status != Status::Intent).max_by_key(|record| record.intent_at)
+}
+
+/// Returns the records of comparisons of values that have ended with results, of the same simulations, newest first.
+pub async fn comparisons(deps: &Deps, simulation: Option<&str>) -> Vec<ActionRecord> {
+    let mut found: Vec<ActionRecord> = Vec::new();
+    for simulation in simulations(deps, simulation) {
+        found.extend(deps.memory.records(&comparison_target(&simulation), MAX_COMPARISONS).await);
+    }
+    found.retain(|record| record.name == compare::NAME && matches!(record.outcome, Some(Outcome::Done { .. })));
+    found.sort_by_key(|record| std::cmp::Reverse(record.intent_at));
+    found
 }
 
 /// Returns the name of a simulation as it is written, or the names of all that are loaded.

@@ -1,10 +1,25 @@
 //! Phrases for standing approvals: `allow up to 200 simulated users in Math Hints until Friday`, `list standing
 //! approvals`, `revoke standing approval sa-1a2b3c`.
 
+use std::sync::LazyLock;
+
 use countersign_understanding::{
-    lines::Candidate,
-    phrases::{Phrases, Utterance, Vocabulary},
+    lines::{Candidate, Lines},
+    phrases::{Phrases, Stage, Utterance, Vocabulary},
+    user_request::Interpretation,
+    words::{Word, after, text},
 };
+use serde_json::Value;
+
+/// Requests to let one person start and stop something.
+const FOR_ONE: &str = "
+$do = (start|stop|pause|resume|starting|stopping|start up|turn on|turn off|switch on|switch off)
+$without = (without <how:asking>|(by|on) (himself|herself|themselves|her own|his own|their own)|alone|freely)
+change grant_standing_approval
+    (let|allow|permit) <who:word> [to] $do [and|or|and/or] [$do] <within:thing> $without [(until|till|through) <until:text>]
+    (let|allow|permit) <who:word> [to] $do [and|or|and/or] [$do] <within:thing> [(until|till|through) <until:text>] $without
+    <who:word> (may|can|should be able to|should be allowed to|is allowed to) $do [and|or|and/or] [$do] <within:thing> $without [(until|till|through) <until:text>]
+";
 
 /// The phrases for standing approvals.
 pub(super) struct StandingApprovalPhrases;
@@ -23,9 +38,35 @@ impl Phrases for StandingApprovalPhrases {
         }
     }
 
-    /// Returns the id of a standing approval, such as `sa-1a2b3c`, for a slot of the kind `grant`.
+    /// Asks about a standing approval for one person: it holds for everybody.
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        static LINES: LazyLock<Lines> = LazyLock::new(|| Lines::read(FOR_ONE).expect("the lines can be read"));
+        let given = LINES.values_in(utterance, self, "").filter(|_| stage == Stage::First)?;
+        let of = |key: &str| given.get(key).and_then(Value::as_str);
+        let until = of("until").map(|until| format!(" until {until}")).unwrap_or_default();
+        let how = of("how").map(|how| format!(" without {how}")).unwrap_or_default();
+        let what = format!("allow starting and stopping “{}”{how}{until}", of("within")?);
+        let question = "A standing approval isn't for one person: it covers everyone's starts and stops in this conversation, \
+            up to a number and until a day. Should I ask for one?";
+        Some(Interpretation::unclear(question, vec![what]))
+    }
+
+    /// Returns the id of a standing approval, such as `sa-1a2b3c`, for a slot of the kind `grant`, and what is not needed
+    /// for one of the kind `asking`.
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
-        let first = utterance.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
+        const ASKING: &str = "asking anyone every time|asking every time|asking each time|asking anyone|asking anybody|asking us|\
+            asking me|asking first|asking|approval each time|approval every time|approvals|approval|approving|a card|cards|\
+            confirmation|permission";
+        let words = utterance.words;
+        if kind == "asking" {
+            let rest = ASKING.split('|').find_map(|said| after(words, said));
+            let known = |rest: &[Word]| {
+                let taken = words.len() - rest.len();
+                Candidate::known(text(&words[..taken]), taken)
+            };
+            return rest.map(known).into_iter().collect();
+        }
+        let first = words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
         first.map(|word| Candidate::known(word.text.clone(), 1)).into_iter().collect()
     }
 }
@@ -68,6 +109,23 @@ mod tests {
         );
         let listed = after("list_standing_approvals", &[]);
         check(&book, &listed, &[("revoke it", "revoke_standing_approval {}"), ("revoke all of them", "unclear")]);
+    }
+
+    #[test]
+    fn one_for_a_person_is_asked_about() {
+        let book = PhraseBook::default().with("standing approvals", &StandingApprovalPhrases).unwrap();
+        let all = |how: &str| format!("unclear: allow starting and stopping “math hints”{how} until friday");
+        let granted = r#"grant_standing_approval {"until":"friday","what":"start_and_stop","within":"math hints"}"#;
+        check(
+            &book,
+            &Situation::default(),
+            &[
+                ("let ana start and stop math hints without asking until friday", &all(" without asking")),
+                ("let ana start and stop math hints until friday without approval", &all(" without approval")),
+                ("permit bo to start or stop math hints on his own till friday", &all("")),
+                ("allow starting and stopping “math hints” without asking until friday", granted),
+            ],
+        );
     }
 
     #[test]

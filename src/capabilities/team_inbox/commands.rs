@@ -54,9 +54,19 @@ async fn waiting(book: &dyn MailList, now: Timestamp) -> Result<Reply, MailListE
     Ok(replies::waiting(&found, more, now))
 }
 
+/// Returns the words that are looked for without the marks around them: “ben” for “ben?”.
+pub(super) fn name_in(words: &str) -> &str {
+    words.trim_matches(|letter: char| letter.is_whitespace() || "?!.,;:\"“”'’".contains(letter))
+}
+
 /// Returns the reply to a search for a mail, for the members of their channel.
 pub(super) async fn show(book: &dyn MailList, words: &str, now: Timestamp) -> Result<Reply, MailListError> {
+    let words = name_in(words);
     let mut found = book.find(words, MAX_LISTED + 1).await?;
+    // “Bens”, as in “show bens mail”.
+    if let Some(stem) = words.strip_suffix('s').filter(|stem| found.is_empty() && stem.len() > 2) {
+        found = book.find(name_in(stem), MAX_LISTED + 1).await?;
+    }
     let more = found.len() > MAX_LISTED;
     found.truncate(MAX_LISTED);
     Ok(replies::found(words, &found, more, now))
@@ -97,6 +107,9 @@ mod tests {
         let book = FixedMailList::new(vec![entry("m1", MailStatus::NeedsReview)]);
         assert!(said(&book, "waiting", "C5").await.contains("Ada: Prices for 20 seats"));
         assert!(said(&book, "show prices", "C5").await.contains("From: Ada <ada@customer.example>"));
+        for line in ["show “Ada”?", "show adas", "show ada's"] {
+            assert!(said(&book, line, "C5").await.contains("From: Ada <ada@customer.example>"), "{line}");
+        }
         for line in ["waiting", "show prices", "sync", "pause", "resume"] {
             assert_eq!(said(&book, line, "C1").await, "I only show email in #C5. Ask me there.", "{line}");
         }

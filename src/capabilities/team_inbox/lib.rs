@@ -55,7 +55,12 @@ impl Capability for TeamInbox {
     fn info(&self) -> CapabilityInfo {
         CapabilityInfo {
             phrases: Some(&phrases::OF_MAIL),
-            examples: &[("Email", "how fast do we answer email?")],
+            examples: &[
+                ("Email", "which emails are waiting?"),
+                ("Email of a customer", "any email from Ada?"),
+                ("Email today", "what happened in the inbox today?"),
+                ("Response times", "how fast do we answer email?"),
+            ],
             command: Some(commands::COMMAND),
             home_channel: Some(self.0.book.channel().clone()),
             ..CapabilityInfo::new("mail", "The team's email: what is waiting for a reply, and how fast replies go out.")

@@ -55,6 +55,22 @@ impl Entry {
         name.or(self.sender.as_deref()).unwrap_or("an unknown sender")
     }
 
+    /// Returns true if a word of the sender's name or address begins with each of these words. A word may end with the “s” of
+    /// “Ben's” or “bens”.
+    pub fn is_from(&self, words: &str) -> bool {
+        let sender = [self.sender_name.as_deref(), self.sender.as_deref()].into_iter().flatten();
+        let sender = sender.collect::<Vec<_>>().join(" ").to_lowercase();
+        let begins = |word: &str| sender.split(|one: char| !one.is_alphanumeric()).any(|one| one.starts_with(word));
+        let is_in = |word: &str| {
+            let word = word.to_lowercase();
+            let stem = word.strip_suffix('s').map(|stem| stem.trim_end_matches(['\'', '’']));
+            begins(&word)
+                || stem.is_some_and(|stem| !stem.is_empty() && begins(stem))
+                || sender.contains(&word) && word.contains('@')
+        };
+        words.split_whitespace().all(is_in)
+    }
+
     /// Returns the state in words for people.
     pub fn outcome(&self) -> &'static str {
         match (self.is_spam, self.status) {

@@ -111,7 +111,7 @@ pub fn status(overview: &Overview, now: Timestamp) -> Reply {
 }
 
 /// Returns the age of a pause, such as ` 5 h ago`; empty if it is not known.
-fn since(pause: &Pause, now: Timestamp) -> String {
+pub(super) fn since(pause: &Pause, now: Timestamp) -> String {
     pause.at.map(|at| format!(" {}", ago(now, at))).unwrap_or_default()
 }
 
@@ -125,7 +125,15 @@ pub fn waiting(entries: &[Entry], more: bool, now: Timestamp) -> Reply {
         false if entries.len() == 1 => "1 email is waiting for review:".to_owned(),
         false => format!("{} are waiting for review, oldest first:", mails(entries.len())),
     };
-    Reply::text(first).and(Part::List(entries.iter().map(|entry| line(entry, now)).collect()))
+    Reply::text(first)
+        .and(Part::List(entries.iter().map(|entry| line(entry, now)).collect()))
+        .hint("Open an email's thread to read it, and to edit, send or reject the reply.")
+}
+
+/// Says that no waiting mail is `wanted`, before the list of those that wait.
+pub fn none_waiting(wanted: &str, all: Reply) -> Reply {
+    let reply = Reply::text(format!("No waiting email is {wanted}."));
+    all.parts.into_iter().fold(reply, Reply::and)
 }
 
 /// Returns a mail as a line of a list.
@@ -157,7 +165,7 @@ fn outcome(entry: &Entry) -> &'static str {
 }
 
 /// Returns the text with a link to the thread of the mail, if its address is known.
-fn linked(text: Text, entry: &Entry, words: &str) -> Text {
+pub(super) fn linked(text: Text, entry: &Entry, words: &str) -> Text {
     match &entry.link {
         Some(link) => text.plain(" · ").link(link, words),
         None => text,
@@ -228,75 +236,25 @@ pub fn paused(is_paused: bool, changed: bool) -> Reply {
     }
 }
 
-/// The reader of the section of the Home tab.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HomeReader {
-    /// A member of the channel of mails.
-    Member,
-    /// A person who is not known to be a member.
-    Other,
-}
-
-/// Returns the section of the Home tab, with senders and subjects for members of the channel of mails only.
-pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, reader: HomeReader, now: Timestamp) -> Reply {
-    let reply = Reply::default().and(Part::Heading("Email waiting for review".to_owned()));
-    let first = match (overview.waiting, overview.oldest_waiting) {
-        (0, _) | (_, None) => Text::from("No email is waiting for review."),
-        (count, Some(oldest)) => Text::from(format!("{} in ", mails(count)))
-            .channel(channel.clone())
-            .plain(format!(", the oldest for {}.", span(now.since(oldest)))),
-    };
-    let reply = reply.and(Part::Text(first));
-    let lines: Vec<Text> = match reader {
-        HomeReader::Member => waiting.iter().map(|entry| member_line(entry, now)).collect(),
-        HomeReader::Other => {
-            waiting.iter().filter(|entry| entry.link.is_some()).map(|entry| private_line(entry, now)).collect()
-        }
-    };
-    let reply = if lines.is_empty() { reply } else { reply.and(Part::List(lines)) };
-    match (&overview.paused, &overview.fault) {
-        (Some(pause), _) => reply
-            .hint(Text::from("Email was paused by ").name(pause.by.clone()).plain(format!("{}.", since(pause, now)))),
-        (None, Some(fault)) => reply.hint(format!("I couldn't fetch email: {fault}.")),
-        (None, None) => reply,
-    }
-}
-
-/// Returns a mail as a line for members of its channel; the subject is the link.
-fn member_line(entry: &Entry, now: Timestamp) -> Text {
-    let line = Text::new().bold(entry.from()).plain(": ");
-    let subject = subject(entry);
-    let line = match &entry.link {
-        Some(link) => line.link(link, subject),
-        None => line.plain(subject),
-    };
-    line.plain(format!(" · {}", waits(entry, now)))
-}
-
-/// Returns how long a mail has waited, in words.
-fn waits(entry: &Entry, now: Timestamp) -> String {
-    format!("waiting {}", span(now.since(entry.received_at)))
-}
-
 /// Returns the subject on one line, as people read it.
-fn subject(entry: &Entry) -> String {
+pub(super) fn subject(entry: &Entry) -> String {
     shortened(shown_subject(&entry.subject), MAX_SUBJECT)
 }
 
-/// Returns a mail as a line for people who may not be in its channel.
-fn private_line(entry: &Entry, now: Timestamp) -> Text {
-    let class = match (&entry.class, entry.confidence) {
-        (Some(class), Some(sure)) => format!("{}, {}", class_name(class), confidence(sure)),
-        (Some(class), None) => class_name(class),
-        (None, _) => "not classified".to_owned(),
-    };
-    linked(Text::from(format!("{class} · {}", waits(entry, now))), entry, "open the thread")
-}
-
-/// Returns figures about the mails of a number of days, with a picture.
-pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
+/// Returns figures about the mails of a number of days, with a picture if there is a `chart`.
+pub fn figures(figures: &Figures, days: u32, chart: Option<Chart>) -> Reply {
     let last = if days == 1 { "last day".to_owned() } else { format!("last {days} days") };
     let period = format!("In the {last}");
+    let Some(chart) = chart else {
+        let arrived = if figures.received == 0 { "no email".to_owned() } else { mails(figures.received) };
+        let were = match figures.answered {
+            0 => "none was".to_owned(),
+            1 => "1 was".to_owned(),
+            more => format!("{more} were"),
+        };
+        return Reply::text(format!("{period}, {arrived} arrived and {were} answered."))
+            .and(Part::Facts(counts(figures)));
+    };
     if figures.received == 0 {
         return Reply::text(format!("{period}, no email arrived."));
     }
@@ -419,7 +377,11 @@ mod tests {
     fn a_list_of_mails_names_sender_subject_class_and_age() {
         let entries = [entry("m1", MailStatus::NeedsReview)];
         let said = waiting(&entries, false, later(5)).words();
-        assert_eq!(said, "1 email is waiting for review:\n• Ada: Prices for 20 seats · inquiry · 5 h ago · open");
+        assert_eq!(
+            said,
+            "1 email is waiting for review:\n• Ada: Prices for 20 seats · inquiry · 5 h ago · open\n\
+             Open an email's thread to read it, and to edit, send or reject the reply."
+        );
         assert_eq!(waiting(&[], false, later(5)).words(), "No email is waiting for review.");
     }
 
@@ -463,40 +425,29 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn the_home_tab_names_the_sender_to_members_of_the_channel_only() {
-        let entries = vec![entry("m1", MailStatus::NeedsReview)];
-        let book = FixedMailList::new(entries.clone());
-        let overview = book.overview().await.unwrap();
-        let said = |reader| home(&overview, &entries, book.channel(), reader, later(5)).words();
-        let member = said(HomeReader::Member);
-        assert!(member.contains("Ada: Prices for 20 seats · waiting 5 h"), "{member}");
-        let said = said(HomeReader::Other);
-        assert!(said.contains("1 email in #C5, the oldest for 5 h."), "{said}");
-        assert!(said.contains("inquiry, medium confidence · waiting 5 h · open the thread"), "{said}");
-        assert!(!said.contains("Ada") && !said.contains("Prices"), "{said}");
-    }
-
     #[test]
     fn figures_are_told_and_drawn() {
         let entries =
             [answered("a", Duration::from_secs(720), false), answered("b", Duration::from_secs(18_000), true)];
-        let reply = figures(&Figures::of(&entries), 30, Chart::Times);
+        let reply = figures(&Figures::of(&entries), 30, Some(Chart::Times));
         let said = reply.words();
         assert!(
             said.starts_with("In the last 30 days, half of the replies went out within 12 min and 90% within 5 h."),
             "{said}"
         );
         assert_eq!(reply.files[0].name, "answer-times.png");
-        let one = figures(&Figures::of(&entries[..1]), 1, Chart::Times);
+        let one = figures(&Figures::of(&entries[..1]), 1, Some(Chart::Times));
         assert!(one.words().starts_with("In the last day, 1 reply went out, within 12 min."), "{}", one.words());
         assert_eq!(one.files[0].title, "Time to reply, last day");
-        let one = figures(&Figures::of(&entries[..1]), 1, Chart::Classes);
+        let one = figures(&Figures::of(&entries[..1]), 1, Some(Chart::Classes));
         assert!(one.words().starts_with("In the last day, 1 email arrived. Its class is inquiry."), "{}", one.words());
-        let reply = figures(&Figures::of(&entries), 1, Chart::Classes);
+        let reply = figures(&Figures::of(&entries), 1, Some(Chart::Classes));
         assert!(reply.words().starts_with("In the last day, the most common class was inquiry (2 of 2, 100%)."));
         assert_eq!(reply.files[0].name, "mail-classes.png");
-        assert_eq!(figures(&Figures::of(&[]), 30, Chart::Times).words(), "In the last 30 days, no email arrived.");
+        assert_eq!(
+            figures(&Figures::of(&[]), 30, Some(Chart::Times)).words(),
+            "In the last 30 days, no email arrived."
+        );
     }
 
     #[test]

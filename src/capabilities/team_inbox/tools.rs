@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
-    commands::{self, MAX_LISTED},
+    commands::{self, MAX_LISTED, name_in},
     figures::Figures,
-    mail_list::{MailList, MailListError, may_read},
+    mail_list::{Entry, MailList, MailListError, may_read},
     replies::{self, Chart},
 };
 
@@ -37,6 +37,9 @@ const DAYS: u32 = 30;
 const MAX_DAYS: u32 = 366;
 /// The maximum number of mails that figures cover.
 const MAX_COUNTED: usize = 5_000;
+
+/// The maximum number of waiting mails among which those of a sender or class are looked for.
+const MAX_NARROWED: usize = 500;
 
 /// The dependencies of the tools.
 #[derive(Clone, Debug)]
@@ -96,21 +99,46 @@ fn status(deps: &Deps) -> Arc<dyn Tool> {
     })
 }
 
+/// The mails that a list is about.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Narrowed {
+    /// The name or address of the sender, if only their emails are asked for.
+    #[serde(default)]
+    from: Option<String>,
+    /// The class, such as `complaint`, `meeting_request` or `spam`, if only those are asked for.
+    #[serde(default)]
+    class: Option<String>,
+}
+
 /// The tool for the mails that wait.
 fn waiting(deps: &Deps) -> Arc<dyn Tool> {
     let info = ToolInfo::new(
         WAITING,
-        "Lists the emails that wait for a person, the oldest first. Only in the channel for email.",
+        "Lists the emails that wait for a person, the oldest first; those of one sender or class, or all if there are none. \
+         Only in the channel for email.",
     );
-    row(deps, info, |deps, _: Nothing, reader| {
+    row(deps, info, |deps, Narrowed { from, class }: Narrowed, reader| {
         Box::pin(async move {
             if let Some(answer) = elsewhere(deps, reader) {
                 return Ok(answer);
             }
-            let mut found = deps.book.waiting(MAX_LISTED + 1).await?;
-            let more = found.len() > MAX_LISTED;
-            found.truncate(MAX_LISTED);
-            Ok(json!(Answer { reply: replies::waiting(&found, more, deps.clock.now()) }))
+            let (from, now) = (from.as_deref().map(name_in), deps.clock.now());
+            let all = deps.book.waiting(MAX_NARROWED).await?;
+            let list = |found: &[Entry]| {
+                replies::waiting(&found[..found.len().min(MAX_LISTED)], found.len() > MAX_LISTED, now)
+            };
+            let wanted = match (from, class.as_deref()) {
+                (None, None) => return Ok(json!(Answer { reply: list(&all) })),
+                (Some(from), _) => format!("from “{from}”"),
+                (None, Some(class)) => format!("classified as {}", replies::class_name(class)),
+            };
+            let is_wanted = |entry: &&Entry| {
+                from.is_none_or(|from| entry.is_from(from)) && (class.is_none() || entry.class == class)
+            };
+            let found: Vec<Entry> = all.iter().filter(is_wanted).cloned().collect();
+            let reply = if found.is_empty() { replies::none_waiting(&wanted, list(&all)) } else { list(&found) };
+            Ok(json!(Answer { reply }))
         })
     })
 }
@@ -143,7 +171,7 @@ fn find(deps: &Deps) -> Arc<dyn Tool> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
-    /// The subject: `times` until an answer, or `classes` of mails.
+    /// The subject: `times` until an answer, `classes` of mails, or `counts` of what happened.
     #[serde(default)]
     about: About,
     /// The number of days until today. Default: 30.
@@ -158,6 +186,7 @@ enum About {
     #[default]
     Times,
     Classes,
+    Counts,
 }
 
 /// Figures with their period and subject.
@@ -172,12 +201,16 @@ struct Shown {
 fn figures(deps: &Deps) -> Arc<dyn Tool> {
     let info = ToolInfo::new(
         FIGURES,
-        "Shows how fast the team answers email, or which classes of email it gets, as figures with a picture.",
+        "Shows how fast the team answers email or which classes of email it gets, with a picture, or counts what happened.",
     );
     Arc::new(Read {
         present: |_, _, answer| {
             let Shown { about, days, figures } = serde_json::from_value(answer.clone()).ok()?;
-            let chart = if about == "classes" { Chart::Classes } else { Chart::Times };
+            let chart = match about.as_str() {
+                "classes" => Some(Chart::Classes),
+                "counts" => None,
+                _ => Some(Chart::Times),
+            };
             Some(replies::figures(&figures, days, chart))
         },
         ..Read::new(deps.clone(), info, |deps, wanted: Wanted, _| {
@@ -186,11 +219,18 @@ fn figures(deps: &Deps) -> Arc<dyn Tool> {
                 let period = Duration::from_secs(u64::from(days) * 86_400);
                 let since = Timestamp(deps.clock.now().millis() - period.as_millis() as i64);
                 let found = deps.book.since(since, MAX_COUNTED).await?;
+                let mut figures = Figures::of(&found);
                 let about = match wanted.about {
                     About::Times => "times",
                     About::Classes => "classes",
+                    About::Counts => {
+                        // Mails that came earlier were settled in the period, or wait still.
+                        figures.received = found.iter().filter(|entry| entry.received_at >= since).count();
+                        figures.waiting = deps.book.overview().await?.waiting;
+                        "counts"
+                    }
                 };
-                Ok(json!(Shown { about: about.to_owned(), days, figures: Figures::of(&found) }))
+                Ok(json!(Shown { about: about.to_owned(), days, figures }))
             })
         })
     })
@@ -201,7 +241,7 @@ mod tests {
     use countersign_core::clock::ManualClock;
 
     use super::*;
-    use crate::testing::{FixedMailList, ana_in, answered, entry};
+    use crate::testing::{FixedMailList, RECEIVED, ana_in, answered, entry};
 
     fn deps(book: FixedMailList) -> Deps {
         Deps { book: Arc::new(book), clock: Arc::new(ManualClock::default()) }
@@ -220,9 +260,51 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_waiting_mails_of_a_person_or_class_come_alone_or_else_all() {
+        let of = |name: &str, class: &str| Entry {
+            sender_name: Some(name.to_owned()),
+            sender: Some(format!("{}@customer.example", name.to_lowercase())),
+            class: Some(class.to_owned()),
+            ..entry(name, crate::mail_list::MailStatus::NeedsReview)
+        };
+        let mails = vec![of("Ada Reuben", "inquiry"), of("Ben", "complaint")];
+        let tool = waiting(&deps(FixedMailList::new(mails)));
+        for (arguments, begins, has_ada, has_ben) in [
+            (json!({ "from": "ben?" }), "1 email is waiting for review:", false, true),
+            (json!({ "from": "ben's" }), "1 email is waiting for review:", false, true),
+            (json!({ "from": "bens" }), "1 email is waiting for review:", false, true),
+            (json!({ "from": "chloe" }), "No waiting email is from “chloe”.\n2 emails are waiting", true, true),
+            (json!({ "class": "complaint" }), "1 email is waiting for review:", false, true),
+            (json!({ "class": "spam" }), "No waiting email is classified as spam.\n2 emails", true, true),
+        ] {
+            let answer = tool.call(&arguments, Some(&ana_in("C5"))).await.unwrap();
+            let said = tool.present(&arguments, &answer).unwrap().words();
+            assert!(said.starts_with(begins), "{arguments}: {said}");
+            assert_eq!((said.contains("Ada"), said.contains("Ben:")), (has_ada, has_ben), "{arguments}: {said}");
+        }
+        let answer = tool.call(&json!({ "from": "ben" }), Some(&ana_in("C1"))).await.unwrap();
+        assert_eq!(tool.present(&json!({}), &answer).unwrap().words(), "I only show email in #C5. Ask me there.");
+    }
+
+    #[tokio::test]
+    async fn what_happened_is_counted_without_the_mails_that_came_before() {
+        let mut mails = vec![answered("m1", Duration::from_secs(3 * 86_400), false)];
+        mails.push(entry("m2", crate::mail_list::MailStatus::NeedsReview));
+        let deps = deps(FixedMailList::new(mails));
+        let clock = Arc::new(ManualClock::default());
+        clock.advance(Duration::from_millis((RECEIVED.0 - clock.now().0) as u64 + 3 * 86_400_000 + 1));
+        let tool = figures(&Deps { clock, ..deps });
+        let arguments = json!({ "about": "counts", "days": 1 });
+        let answer = tool.call(&arguments, None).await.unwrap();
+        let said = tool.present(&arguments, &answer).unwrap().words();
+        assert!(said.starts_with("In the last day, no email arrived and 1 was answered.\nReceived: 0"), "{said}");
+        assert!(said.contains("Waiting: 1"), "the mail of an earlier day: {said}");
+    }
+
+    #[tokio::test]
     async fn mails_are_found_in_their_channel_only() {
         let tool = find(&deps(FixedMailList::new(vec![entry("m1", crate::mail_list::MailStatus::NeedsReview)])));
-        let arguments = json!({ "words": "ada" });
+        let arguments = json!({ "words": "ada?" });
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
             let answer = tool.call(&arguments, Some(&ana_in(channel))).await.unwrap();

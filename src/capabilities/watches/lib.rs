@@ -34,7 +34,7 @@ mod tools;
 pub mod watch;
 pub mod watcher;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool};
 use countersign_graph::action::ActionKind;
@@ -46,9 +46,9 @@ use self::{register::WatchRegister, tools::Deps, watcher::Observers};
 pub struct Watches(Deps);
 
 impl Watches {
-    /// Creates the capability for this register and the things of these capabilities.
-    pub fn new(book: WatchRegister, observers: Observers) -> Self {
-        Self(Deps { book, observers })
+    /// Creates the capability for this register and the things of these capabilities, which are looked at so often.
+    pub fn new(book: WatchRegister, observers: Observers, every: Duration) -> Self {
+        Self(Deps { book, observers, every })
     }
 }
 

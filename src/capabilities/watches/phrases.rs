@@ -5,7 +5,7 @@ use countersign_understanding::{
     dates,
     lines::Candidate,
     phrases::{Phrases, Utterance, Vocabulary},
-    words::{Word, lower},
+    words::{Word, after, lower},
 };
 
 use super::{
@@ -46,6 +46,7 @@ impl Phrases for OfWatches {
             }
             "days" => days(words),
             "time-of-day" => time_of_day(words),
+            "part-of-day" => part_of_day(words),
             _ => Vec::new(),
         }
     }
@@ -69,6 +70,21 @@ fn time_of_day(words: &[Word]) -> Vec<Candidate> {
     known.into_iter().collect()
 }
 
+/// Returns the time that a part of the day with which these words begin stands for: 9am for “morning”.
+fn part_of_day(words: &[Word]) -> Vec<Candidate> {
+    const PARTS: &[(&str, &str)] = &[
+        ("first thing in the morning|in the morning|in the mornings|early morning|morning|mornings", "9am"),
+        ("at lunchtime|at lunch|lunchtime|at midday|midday|at noon|noon", "12pm"),
+        ("in the afternoon|in the afternoons|late afternoon|afternoon|afternoons", "3pm"),
+        ("in the evening|in the evenings|at night|evening|evenings|night|nights", "6pm"),
+    ];
+    let known = |(said, time): &(&str, &str)| {
+        let rest = after(words, said)?;
+        Some(Candidate::known(*time, words.len() - rest.len()))
+    };
+    PARTS.iter().find_map(known).into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::OfWatches;
@@ -76,6 +92,7 @@ mod tests {
         checking::{check, check_offers},
         phrase_book::PhraseBook,
         situation::{Situation, Topic},
+        user_request::UserRequest,
     };
 
     fn book() -> PhraseBook {
@@ -171,7 +188,9 @@ mod tests {
                 ("let me know if anyone stops Math Hints", &ends),
                 ("what are you watching?", "read list_watches"),
                 ("what am i watching right now", "read list_watches"),
-                ("can i get a summary every monday morning", r#"read schedule_digest {"days":"every monday"}"#),
+                ("how often do you check?", r#"read list_watches {"how_often":true}"#),
+                ("how frequently are experiments checked?", r#"read list_watches {"how_often":true}"#),
+                ("what are you keeping an eye on for me?", "read list_watches"),
                 ("what is in the digest?", "read show_digest"),
                 ("list my watches", "read list_watches"),
                 ("show the watches", "read list_watches"),
@@ -209,6 +228,69 @@ mod tests {
                 ("post a weekly digest", r#"read schedule_digest {"days":"weekly"}"#),
             ],
         );
+    }
+
+    #[test]
+    fn a_part_of_the_day_is_a_time() {
+        let digest = |days: &str, time: &str| format!(r#"read schedule_digest {{"days":"{days}","time":"{time}"}}"#);
+        check(
+            &book(),
+            &Situation::default(),
+            &[
+                ("can i get a summary every monday morning", &digest("every monday", "9am")),
+                ("send me a summary every friday afternoon", &digest("every friday", "3pm")),
+                ("we want a report on weekdays in the evening", &digest("weekdays", "6pm")),
+                ("every tuesday at lunchtime post an overview here", &digest("every tuesday", "12pm")),
+                ("send me a summary every other friday", "unclear"),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_first_user_and_the_end_of_enrollment_are_watched() {
+        let first = r#"read watch {"event":"reaches","number":1,"thing":"Math Hints"}"#;
+        let ends = r#"read watch {"event":"ends","thing":"Math Hints"}"#;
+        check(
+            &book(),
+            &Situation::default(),
+            &[
+                ("let me know if Math Hints gets its first student", first),
+                ("tell me when the first user joins Math Hints", first),
+                ("ping me as soon as somebody enrolls in Math Hints", first),
+                ("tell me when Math Hints reaches 1 user", first),
+                ("tell me when enrolment in Math Hints stops", ends),
+                ("let me know once Math Hints enrollment ends", ends),
+            ],
+        );
+        let last = Topic { capability: "watches".to_owned(), call: "watch".to_owned(), ..Topic::default() };
+        let situation = Situation { aside: Some(last), ..Situation::default() };
+        check(
+            &book(),
+            &situation,
+            &[
+                ("and one for Math Hints when enrolment stops", ends),
+                ("another one for Math Hints once it ends", ends),
+                ("also one for Math Hints when it gets its first student", first),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_a_watch_or_a_digest_cannot_do_is_said() {
+        let after = |call: &str| {
+            let last = Topic { capability: "watches".to_owned(), call: call.to_owned(), ..Topic::default() };
+            Situation { aside: Some(last), ..Situation::default() }
+        };
+        for (call, said, answer) in [
+            ("watch", "can you also ping Bo?", "I post in this thread"),
+            ("watch", "let bo know too", "I post in this thread"),
+            ("schedule_digest", "only running ones please", "A digest always lists"),
+            ("schedule_digest", "can it leave out small ones?", "A digest always lists"),
+        ] {
+            let found = book().understand(&Situation { said: said.to_owned(), ..after(call) });
+            let UserRequest::Unclear { question, .. } = found.user_request else { panic!("“{said}” is answered") };
+            assert!(question.starts_with(answer), "{said}: {question}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The sentences about watches and digests.
 
+use std::time::Duration;
+
 use countersign_capabilities::{Observed, Phase};
 use countersign_core::{
     clock::Timestamp,
@@ -25,11 +27,32 @@ fn asked_by(by: &UserId) -> Text {
     Text::from("Asked for by ").person(by.clone()).plain(".")
 }
 
+/// Returns a number of users in words: “1 user”.
+pub(super) fn users(number: u64) -> String {
+    match number {
+        1 => "1 user".to_owned(),
+        number => format!("{number} users"),
+    }
+}
+
+/// Returns the reply to the question how often things are looked at.
+pub(super) fn how_often(every: Duration) -> Reply {
+    let seconds = every.as_secs();
+    let time = match seconds {
+        1 => "second".to_owned(),
+        60 => "minute".to_owned(),
+        seconds if seconds % 60 == 0 => format!("{} minutes", seconds / 60),
+        seconds => format!("{seconds} seconds"),
+    };
+    Reply::text(format!("I check everything that is watched every {time}. A digest is counted when it is posted."))
+        .choice("What I'm watching", "what are you watching?")
+}
+
 /// Returns the event in words: “when Math Hints reaches 500 users”.
 pub(super) fn event(name: &str, event: &Event) -> Text {
     let when = || Text::from("when ").bold(name);
     match event {
-        Event::Reaches { number } => when().plain(format!(" reaches {number} users")),
+        Event::Reaches { number } => when().plain(format!(" reaches {}", users(*number))),
         Event::Starts => when().plain(" starts"),
         Event::Pauses => when().plain(" pauses"),
         Event::Ends => when().plain(" ends"),
@@ -72,7 +95,7 @@ pub(super) fn happened_already(seen: &Observed, of: &Event) -> Reply {
     let name = bold(&seen.name);
     let text = match of {
         Event::Reaches { number } => {
-            let users = format!("{} users{}", seen.enrolled, beside(seen.simulated));
+            let users = format!("{}{}", users(seen.enrolled), beside(seen.simulated));
             name.plain(format!(" already has {users}, so it has reached {number}."))
         }
         Event::Starts => name.plain(" is already running."),
@@ -96,7 +119,7 @@ pub(super) fn happened(watch: &Watch, seen: &Observed, now: Timestamp) -> Reply 
     let enrolled = format!(" ({} enrolled{}, ", seen.enrolled, beside(seen.simulated));
     let with_time = |text: Text| text.plain(enrolled.as_str()).moment(now).plain(").");
     let reply = match watch.event {
-        Event::Reaches { number } => Reply::text(with_time(name.plain(format!(" reached {number} users")))),
+        Event::Reaches { number } => Reply::text(with_time(name.plain(format!(" reached {}", users(number))))),
         Event::Starts => Reply::text(with_time(name.plain(" has started"))),
         Event::Pauses => Reply::text(with_time(name.plain(" was paused"))),
         Event::Ends if seen.phase == Phase::Paused => {
@@ -164,7 +187,7 @@ pub(super) fn digest(things: &str, now: &[Counted], last: &[Counted], by: &UserI
     let mut lines = Vec::new();
     for thing in now.iter().take(MAX_LISTED) {
         let before = last.iter().find(|known| known.source == thing.source && known.thing == thing.thing);
-        let line = bold(&thing.name).plain(format!(": {} users{}", thing.enrolled, beside(thing.simulated)));
+        let line = bold(&thing.name).plain(format!(": {}{}", users(thing.enrolled), beside(thing.simulated)));
         lines.push(match before {
             Some(before) => line.plain(format!(", {} new", thing.enrolled.saturating_sub(before.enrolled))),
             None if last.is_empty() => line,

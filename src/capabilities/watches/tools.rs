@@ -55,6 +55,8 @@ pub(super) struct Deps {
     pub(super) book: WatchRegister,
     /// The capabilities whose things can be followed.
     pub(super) observers: Observers,
+    /// The time between two looks at a thing.
+    pub(super) every: Duration,
 }
 
 impl std::fmt::Debug for Deps {
@@ -92,7 +94,7 @@ pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
         deps,
         LIST,
         "Lists what is being watched in this conversation, and the digests that are posted here.",
-        |deps, _: Nothing, reader| Box::pin(list_watches(deps, reader)),
+        |deps, asked, reader| Box::pin(list_watches(deps, asked, reader)),
     );
     let stop = row(
         deps,
@@ -174,7 +176,7 @@ struct WatchArguments {
 /// Finds a thing by its name in the capabilities, and returns the name of its capability.
 async fn find(deps: &Deps, asked: &WatchArguments) -> Result<(String, Observed), ToolError> {
     let request = |name: &str| match (asked.event, asked.number) {
-        (EventName::Reaches, Some(number)) => format!("tell me when “{name}” reaches {number} users"),
+        (EventName::Reaches, Some(number)) => format!("tell me when “{name}” reaches {}", replies::users(number)),
         (EventName::Reaches, None) => format!("watch “{name}”"),
         (EventName::Starts, _) => format!("tell me when “{name}” starts"),
         (EventName::Pauses, _) => format!("tell me when “{name}” pauses"),
@@ -360,9 +362,19 @@ pub(super) fn is_visible(by: &UserId, thread: &ThreadId, reader: &Reader) -> boo
     is_own || (thread.team == reader.team && thread.channel == reader.channel)
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct ListArguments {
+    /// True if only the time between two looks at a thing is asked for.
+    #[serde(default)]
+    how_often: bool,
+}
+
 /// Lists what is watched, and the digests.
-async fn list_watches(deps: &Deps, reader: Option<&Reader>) -> Result<Value, ToolError> {
+async fn list_watches(deps: &Deps, asked: ListArguments, reader: Option<&Reader>) -> Result<Value, ToolError> {
     let reader = reader.ok_or_else(nobody)?;
+    if asked.how_often {
+        return Ok(answer(&replies::how_often(deps.every)));
+    }
     let (_, contents) = deps.book.register().load().await.map_err(|error| unavailable(&error))?;
     let Contents { mut watches, mut digests, .. } = contents;
     watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));

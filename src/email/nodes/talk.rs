@@ -9,8 +9,9 @@ use countersign_core::{
     reply::{Reply, Text},
 };
 use countersign_graph::{
+    action::ActionRecord,
     node::{Context, Node, NodeError, Step},
-    store::Usage,
+    store::{ActionFilter, Usage},
 };
 use countersign_mail::Mail;
 use countersign_model::Purpose;
@@ -28,7 +29,7 @@ use super::{
         rules::{Class, cut},
         send, spam,
         state::{Cause, MailState},
-        talk::{Nearest, Wish, nearest, parse},
+        talk::{Nearest, Wish, names_spam, nearest, parse_about},
     },
     data_of,
     generate::Generate,
@@ -42,6 +43,12 @@ const MAX_DURATION: Duration = Duration::from_secs(30);
 
 /// The maximum duration of the lookup of a contact.
 const MAX_LOOKUP: Duration = Duration::from_secs(10);
+
+/// The number of newest mails among which the earlier ones of a sender are looked for.
+const MAX_EARLIER: usize = 1_000;
+
+/// The maximum number of actions of a thread that are read.
+const MAX_SENDS: usize = 50;
 
 /// The maximum length of an answer, in characters.
 const MAX_ANSWER_CHARS: usize = 2_000;
@@ -71,6 +78,32 @@ impl Talk {
             tracing::warn!(error = chain(&error), "Cannot read the earlier answers");
             Vec::new()
         })
+    }
+
+    /// Returns the other mails of the sender that came before, the newest first.
+    async fn earlier(&self, mail: &Mail) -> Vec<Entry> {
+        let newest = self.0.book.newest(MAX_EARLIER).await.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            Vec::new()
+        });
+        let sender = mail.sender().map(|sender| sender.address.as_str());
+        let is_earlier = |entry: &Entry| {
+            let is_theirs =
+                entry.sender.as_deref().zip(sender).is_some_and(|(one, other)| one.eq_ignore_ascii_case(other));
+            is_theirs && entry.mail != mail.id && entry.received_at <= mail.received_at
+        };
+        newest.into_iter().filter(is_earlier).collect()
+    }
+
+    /// Returns the replies of the thread that were proposed, the newest first.
+    async fn sends(&self, context: &Context) -> Vec<ActionRecord> {
+        let filter = ActionFilter::of(&context.thread, &[], MAX_SENDS);
+        let mut records = self.0.book.store().actions(&filter).await.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the replies of a thread");
+            Vec::new()
+        });
+        records.retain(|record| record.name == send::NAME);
+        records
     }
 
     /// Returns the contact of the sender as it is now; if that cannot be read, as it was when the mail arrived. A sender
@@ -171,6 +204,12 @@ impl Talk {
                 let reply = replies::last_answer(mail.sender(), &self.answers(mail).await);
                 Step::end(state).say(reply)
             }
+            Wish::Earlier => Step::end(state).say(replies::earlier_mails(mail.sender(), &self.earlier(mail).await)),
+            Wish::Sent => {
+                let reply = replies::sent(mail, &self.sends(context).await, self.entry(mail).await.as_ref());
+                Step::end(state).say(reply)
+            }
+            Wish::Recipients => Step::end(state).say(replies::recipients(mail, &self.sends(context).await)),
             Wish::Class => {
                 let is_spam = self.entry(mail).await.is_some_and(|entry| entry.is_spam);
                 let reply = replies::classified(state.class(), state.confidence, state.classified_by, is_spam);
@@ -265,33 +304,6 @@ impl Talk {
     }
 }
 
-/// Returns true if a message names spam, so that it can be about the class of the mail.
-fn names_spam(said: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "spam",
-        "junk",
-        "scam",
-        "phish",
-        "unsolicited",
-        "legit",
-        "genuine",
-        "müll",
-        "betrug",
-        "pourriel",
-        "indésirable",
-        "basura",
-        "no deseado",
-        "spazzatura",
-        "lixo",
-        "ongewenst",
-        "skräp",
-        "спам",
-        "垃圾",
-    ];
-    let said = said.to_lowercase();
-    NAMES.iter().any(|name| said.contains(name))
-}
-
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -329,7 +341,7 @@ impl Node<MailState> for Talk {
             return Ok(Step::end(state).say(replies::no_mail()));
         };
         let was_asked = state.asked_for_changes.take().is_some_and(|asked| asked == by);
-        let (meaning, usage) = match parse(&said) {
+        let (meaning, usage) = match parse_about(mail.sender(), &said) {
             Some(wish) => (Meaning::Wish(wish), None),
             None if was_asked => (Meaning::Wish(Wish::AnotherDraft(Some(said))), None),
             None => self.meaning(&state, &mail, &said, context).await,

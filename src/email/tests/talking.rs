@@ -2,7 +2,7 @@
 
 use countersign_core::{clock::Timestamp, reply::Text};
 use countersign_graph::action::{Status, Verdict};
-use countersign_mail::Handled;
+use countersign_mail::{AnswerByHand, Handled};
 use serde_json::json;
 
 use super::support::*;
@@ -10,6 +10,7 @@ use crate::{
     lookup::{KnownContact, LookupError},
     register::MailStatus,
     rules::{AutomaticSettings, Class},
+    state::Arrival,
 };
 
 const DRAFT: &str = "The small plan costs 5 a month.";
@@ -120,6 +121,72 @@ async fn who_wrote_it_is_looked_up_again() {
         let said = world.posted(&thread).await.remove(0);
         assert!(said.starts_with(who), "{said}");
     }
+}
+
+#[tokio::test]
+async fn what_became_of_the_reply_is_told() {
+    let (world, thread) = waiting(Vec::new()).await;
+    let asked = async |text: &str| {
+        world.says(&thread, text).await;
+        world.posted(&thread).await.pop().unwrap_or_default()
+    };
+    let open = "The reply hasn't been sent. That happens only when someone presses Send on the card.";
+    assert_eq!(asked("did it go out?").await, open);
+    assert_eq!(asked("don't send it yet").await, open);
+    world.decide(&thread, Verdict::Rejected { reason: None }).await;
+    assert_eq!(asked("did it go out?").await, "No reply was sent. Rejected by @bo.");
+    world.says(&thread, "not quite, shorter").await;
+    world.says(&thread, "this is spam").await;
+    world.decide(&thread, Verdict::Approved).await;
+    assert_eq!(asked("did it go out?").await, "No reply was sent. This email is marked as spam.");
+
+    let (world, thread) = waiting(Vec::new()).await;
+    world.decide(&thread, Verdict::Approved).await;
+    for text in ["did it go out?", "who approved it?", "don't send it yet", "can we take it back?"] {
+        world.posted(&thread).await;
+        world.says(&thread, text).await;
+        let said = world.posted(&thread).await.pop().unwrap_or_default();
+        assert!(said.starts_with("The reply to Dana Fields was sent 20"), "{text}: {said}");
+        assert!(said.ends_with("Approved by @bo.\nA sent reply can't be taken back."), "{text}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_the_mailbox_is_no_reply_of_ours() {
+    let (world, thread) = waiting(Vec::new()).await;
+    let answer = AnswerByHand { by: None, at: world.now() };
+    let arrival = Arrival { answered: Some(answer), ..Arrival::new(&mail(), None, false) };
+    world.event(&thread, "m1-answered", &arrival).await;
+    world.posted(&thread).await;
+    world.says(&thread, "did it go out?").await;
+    assert_eq!(world.posted(&thread).await, ["This email was answered in the mailbox. I sent nothing."]);
+}
+
+#[tokio::test]
+async fn earlier_mails_of_the_sender_are_those_that_came_before() {
+    let (world, first) = waiting(vec![classifies("inquiry", 0.9), drafts(DRAFT)]).await;
+    world.says(&first, "has she written to us before?").await;
+    assert_eq!(world.posted(&first).await, ["I know of no earlier email from Dana Fields."]);
+    world.decide(&first, Verdict::Approved).await;
+    let second = world.arrives(raw("m2", "Sizes", "How big is it?")).await;
+    world.posted(&second).await;
+    world.says(&second, "has she written to us before?").await;
+    let said = world.posted(&second).await.remove(0);
+    assert!(said.starts_with("I know of 1 earlier email from Dana Fields.\n• “Prices”, "), "{said}");
+    assert!(said.ends_with(" · answered"), "{said}");
+}
+
+#[tokio::test]
+async fn who_gets_the_reply_is_told_from_the_card() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.says(&thread, "who will see this reply?").await;
+    let said = world.posted(&thread).await.remove(0);
+    assert!(said.starts_with("The reply goes only to dana@example.org."), "{said}");
+    world.decide(&thread, Verdict::Approved).await;
+    world.posted(&thread).await;
+    world.says(&thread, "who got the reply?").await;
+    let said = world.posted(&thread).await.remove(0);
+    assert!(said.starts_with("The reply went only to dana@example.org."), "{said}");
 }
 
 #[tokio::test]

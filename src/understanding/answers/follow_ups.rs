@@ -213,7 +213,11 @@ fn same_for(capability: &CapabilityPhrases, topic: &Topic, utterance: Utterance<
     let vocabulary = capability.phrases.vocabulary();
     let (rest, is_sure) = match after(utterance.words, SAME) {
         Some(rest) => (rest, true),
-        None => (after(utterance.words, AND)?, false),
+        // “And” alone counts as politeness.
+        None => {
+            let stripped = || after(utterance.typed, "and").map(|_| utterance.words);
+            (after(utterance.words, AND).or_else(stripped)?, false)
+        }
     };
     let is_noun = |word: &Word| word.is("the") || word.any(vocabulary.kinds) || word.any(vocabulary.things);
     let named = &rest[rest.iter().take_while(|word| is_noun(word)).count()..];
@@ -361,7 +365,10 @@ mod tests {
         after_call(
             "list_documents",
             json!({ "page": 2 }),
-            &[("and in the attic?", r#"read list_documents {"shelf":"attic"}"#)],
+            &[
+                ("and in the attic?", r#"read list_documents {"shelf":"attic"}"#),
+                ("and attic?", r#"read list_documents {"shelf":"attic"}"#),
+            ],
         );
         after_call(
             "show_document",

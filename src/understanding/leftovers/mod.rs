@@ -4,4 +4,5 @@ pub(crate) mod either;
 pub(crate) mod languages;
 pub(crate) mod left_out;
 pub(crate) mod quotations;
+pub(crate) mod rewordings;
 pub(crate) mod suggestions;

@@ -8,9 +8,10 @@
 
 use std::collections::HashMap;
 
+use super::rewordings::{GAP, Rewording, reworded};
 use crate::{
     lexicon::Mention,
-    phrase_book::{CapabilityPhrases, PhraseBook},
+    phrase_book::{CapabilityPhrases, MENTION_CONFIDENCE, PhraseBook},
     phrases::Utterance,
     requests::{
         dates::moment,
@@ -86,6 +87,8 @@ pub(crate) struct Index {
     offer_of: Vec<usize>,
     /// The words of each sentence, as they are compared.
     words: Vec<Vec<String>>,
+    /// What can be said in the words of the rules.
+    rewordings: Vec<Rewording>,
 }
 
 impl Index {
@@ -93,9 +96,12 @@ impl Index {
     pub(crate) fn of(capabilities: &[CapabilityPhrases]) -> Self {
         let of_capabilities = capabilities.iter().enumerate().map(|(at, one)| (Some(at), one.lines.offers()));
         let all = of_capabilities.chain([(None, talk::offers())]);
-        let mut index = Self::default();
+        let all = all.flat_map(|(owner, offers)| offers.iter().map(move |offer| (owner, offer)));
+        let (with_gap, all): (Vec<_>, Vec<_>) = all.partition(|(_, offer)| offer.request.contains(GAP));
+        let rewordings = Rewording::all(with_gap.into_iter().map(|(_, offer)| offer));
+        let mut index = Self { rewordings, ..Self::default() };
         let mut sentences: Vec<HashMap<String, f32>> = Vec::new();
-        for (owner, offer) in all.flat_map(|(owner, offers)| offers.iter().map(move |offer| (owner, offer))) {
+        for (owner, offer) in all {
             for sentence in offer.samples.iter().chain([&offer.request]) {
                 index.offer_of.push(index.offers.len());
                 let words = compared(&crate::words::words(sentence));
@@ -114,6 +120,11 @@ impl Index {
             }
         }
         index
+    }
+
+    /// Returns what can be said in the words of the rules.
+    pub(super) fn rewordings(&self) -> &[Rewording] {
+        &self.rewordings
     }
 
     /// Returns the requests, each with the name of its capability, which is empty for talk.
@@ -215,15 +226,22 @@ impl Suggestion {
 /// Returns what the words may mean, up to three requests; `None` if none is near. `found` is what the rules made of them,
 /// which is not suggested.
 pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Suggestion> {
+    let is_answer = situation.draft.is_some() || situation.replan.is_some();
+    let in_other_words = reworded(book, situation);
+    let situation = in_other_words.as_ref().unwrap_or(situation);
     let typed = book.words(&situation.said, &situation.names);
     let utterance = Utterance::whole(&typed, situation);
     let words = utterance.words;
-    let is_answer = situation.draft.is_some() || situation.replan.is_some();
-    // What is said while a card is open may be about the card, unless it is a question.
     let asks = utterance.is_question || words.first().is_some_and(|first| first.any(QUESTION_WORDS));
-    let may_be_about_card = !situation.open_cards.is_empty() && !asks;
     // While a question of the bot is open, only other questions are no answers.
-    if is_answer && !asks || may_be_about_card || conditions::split(&situation.said).condition.is_some() {
+    if is_answer && !asks || conditions::split(&situation.said).condition.is_some() {
+        return None;
+    }
+    if let Some(meant) = in_other_words.as_ref().and_then(|other| meant(book, other)) {
+        return Some(meant);
+    }
+    // What is said while a card is open may be about the card, unless it is a question.
+    if !situation.open_cards.is_empty() && !asks {
         return None;
     }
     let limits = |word: &Word| !word.quoted && (word.any(LIMITS) || word.lower.ends_with("n't"));
@@ -239,44 +257,74 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
     let best = ranked.first()?.0;
     let next = ranked.get(1).map_or(0.0, |(next, ..)| *next);
     let mut options: Vec<String> = Vec::new();
+    let listed = situation.listed.as_ref().filter(|listed| listed.names.len() <= MAX_SUGGESTIONS);
+    let listed = listed.map_or(&[][..], |listed| listed.names.as_slice());
     for (similarity, sentence, owner, offer) in
         ranked.into_iter().take_while(|(similarity, ..)| *similarity >= best * MIN_PART_OF_BEST)
     {
-        let Some((request, name)) = filled(&offer.request, owner, utterance) else { continue };
-        if options.contains(&request) {
-            continue;
-        }
-        let names = situation.names.iter().cloned().chain(name).collect();
-        let pressed = Situation { said: request.clone(), names, ..situation.clone() };
-        let read = book.understand(&pressed);
-        // A button whose request names nothing that exists leads nowhere.
-        if book.unknown_name(&read.user_request, &pressed).is_some() {
-            continue;
-        }
-        let is_allowed = match &read.user_request {
-            UserRequest::Change { .. } | UserRequest::Update(_) => {
-                may_change
-                    && similarity >= MIN_SIMILARITY_OF_CHANGE
-                    && !leaves_out(words, &index.words[sentence], &request)
+        let named = filled(&offer.request, owner, utterance, None);
+        let is_only = named.is_some() || listed.len() < 2;
+        // Without a name, one of a short list is meant.
+        let of_list =
+            || listed.iter().filter_map(|name| filled(&offer.request, owner, utterance, Some(name))).collect();
+        let fits = named.map_or_else(of_list, |named| vec![named]);
+        for (request, name) in fits {
+            if options.contains(&request) || options.len() == MAX_SUGGESTIONS {
+                continue;
             }
-            user_request => is_read(user_request) && has_object(user_request, situation),
-        };
-        if !is_allowed || read.user_request == found.user_request {
-            continue;
+            let names = situation.names.iter().cloned().chain(name).collect();
+            let pressed = Situation { said: request.clone(), names, ..situation.clone() };
+            let read = book.understand(&pressed);
+            // A button whose request names nothing that exists leads nowhere.
+            if book.unknown_name(&read.user_request, &pressed).is_some() {
+                continue;
+            }
+            let is_allowed = match &read.user_request {
+                UserRequest::Change { .. } | UserRequest::Update(_) => {
+                    may_change
+                        && similarity >= MIN_SIMILARITY_OF_CHANGE
+                        && !leaves_out(words, &index.words[sentence], &request)
+                }
+                user_request => is_read(user_request) && has_object(user_request, situation),
+            };
+            if !is_allowed || read.user_request == found.user_request {
+                continue;
+            }
+            // A capability that is about the things of others has questions that begin something, such as a watch.
+            let only_reads = owner.is_some_and(|owner| !owner.phrases.vocabulary().about_others)
+                && matches!(read.user_request, UserRequest::Read { .. });
+            let is_clear = similarity >= best && similarity >= CLEAR.0 && similarity - next >= CLEAR.1;
+            if is_clear && only_reads && may_change && is_only {
+                return Some(Suggestion::Clear(request, read));
+            }
+            options.push(request);
         }
-        // A capability that is about the things of others has questions that begin something, such as a watch.
-        let only_reads = owner.is_some_and(|owner| !owner.phrases.vocabulary().about_others)
-            && matches!(read.user_request, UserRequest::Read { .. });
-        let is_clear = similarity >= best && similarity >= CLEAR.0 && similarity - next >= CLEAR.1;
-        if is_clear && only_reads && may_change {
-            return Some(Suggestion::Clear(request, read));
-        }
-        options.push(request);
         if options.len() == MAX_SUGGESTIONS {
             break;
         }
     }
     (!options.is_empty()).then_some(Suggestion::Asked(options))
+}
+
+/// Returns what the message means in other words, if the rules read them.
+pub(crate) fn in_other_words(book: &PhraseBook, situation: &Situation) -> Option<Suggestion> {
+    meant(book, &reworded(book, situation)?)
+}
+
+/// Returns what a message in other words means, if the rules read them.
+fn meant(book: &PhraseBook, situation: &Situation) -> Option<Suggestion> {
+    let read = book.understand(situation);
+    if book.unknown_name(&read.user_request, situation).is_some() || read.confidence <= MENTION_CONFIDENCE {
+        return None;
+    }
+    let said = situation.said.clone();
+    match &read.user_request {
+        UserRequest::Unclear { .. } | UserRequest::Unsupported => None,
+        user_request if !has_object(user_request, situation) => None,
+        UserRequest::Change { .. } | UserRequest::Update(_) | UserRequest::Drop => Some(Suggestion::Asked(vec![said])),
+        UserRequest::Read { tool, .. } if book.begins_something(tool) => Some(Suggestion::Asked(vec![said])),
+        _ => Some(Suggestion::Clear(said, read)),
+    }
 }
 
 /// Returns the factor by which the requests of a capability are preferred: the thread may be about its things, or about others.
@@ -336,12 +384,13 @@ fn has_object(user_request: &UserRequest, situation: &Situation) -> bool {
     }
 }
 
-/// Fills the values of a message into an offer. Returns the request and the name in it; `None` if the message lacks a value
-/// of the offer.
+/// Fills the values of a message into an offer, and `listed` if it names no thing. Returns the request and the name in it;
+/// `None` if the message lacks a value of the offer.
 fn filled(
     offer: &str,
     owner: Option<&CapabilityPhrases>,
     utterance: Utterance<'_>,
+    listed: Option<&String>,
 ) -> Option<(String, Option<Mention>)> {
     let mut request = offer.to_owned();
     let mut named = None;
@@ -349,7 +398,9 @@ fn filled(
         let (value, after) = rest.split_once('>')?;
         let filled = match value {
             "thing" => {
-                let mention = thing(owner?, utterance)?;
+                let owner = owner?;
+                let of_list = || listed.map(|name| mention_of(owner, name.clone()));
+                let mention = thing(owner, utterance).or_else(of_list)?;
                 let name = mention.name.clone();
                 named = Some(mention);
                 name
@@ -401,9 +452,13 @@ fn thing(owner: &CapabilityPhrases, utterance: Utterance<'_>) -> Option<Mention>
         true => utterance.situation.last_subject.as_deref(),
         false => utterance.subject_of(owner.owner),
     };
-    let name = last?.to_owned();
-    let kind = vocabulary.things.first().copied().unwrap_or_default().to_owned();
-    Some(Mention { kind, said: name.clone(), name, owner: owner.owner.to_owned(), subject: true, unsure: false })
+    Some(mention_of(owner, last?.to_owned()))
+}
+
+/// Returns a mention of a thing of a capability.
+fn mention_of(owner: &CapabilityPhrases, name: String) -> Mention {
+    let kind = owner.phrases.vocabulary().things.first().copied().unwrap_or_default().to_owned();
+    Mention { kind, said: name.clone(), name, owner: owner.owner.to_owned(), subject: true, unsure: false }
 }
 
 #[cfg(test)]

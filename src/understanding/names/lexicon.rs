@@ -8,6 +8,7 @@
 //! match a whole name.
 
 mod letters;
+mod parts;
 
 use std::{
     collections::{HashMap, hash_map::DefaultHasher},
@@ -17,7 +18,10 @@ use std::{
 use countersign_core::emoji;
 use serde::{Deserialize, Serialize};
 
-use self::letters::{fold_word, is_accent};
+use self::{
+    letters::{fold_word, is_accent},
+    parts::{ORDINARY, SMALL, among},
+};
 
 /// Something that exists on a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +82,8 @@ pub struct Names {
     ends: Vec<Vec<usize>>,
     /// The words of names, by the hash of each form that lacks one of their letters.
     near: HashMap<u64, Vec<WordId>>,
+    /// One or two words in a row, and the only thing that requests are about with them in its name; `None` for several.
+    parts: HashMap<(WordId, Option<WordId>), Option<usize>>,
 }
 
 /// A word by its place in the list of words.
@@ -107,8 +113,10 @@ impl Names {
         let mut names = Self { ends: vec![Vec::new()], ..Self::default() };
         for name in all {
             let mut node = ROOT;
+            let mut words = Vec::new();
             for token in tokenize(&emoji::from_names(&name.name)) {
                 let word = names.word_id(token.folded);
+                words.push(word);
                 node = match names.branches.get(&(node, word)) {
                     Some(next) => *next,
                     None => {
@@ -129,6 +137,9 @@ impl Names {
                     == (&name.kind, &name.name, &name.owner, name.subject)
             };
             let is_known = names.ends[node as usize].last().is_some_and(is_same);
+            if name.subject && words.len() > 1 {
+                names.note_parts(&words, &name.name);
+            }
             if !is_known {
                 names.ends[node as usize].push(names.all.len());
             }
@@ -200,7 +211,8 @@ impl Names {
                 kept.push((start, end, mention));
             }
         }
-        kept.sort_by_key(|(start, ..)| *start);
+        self.collect_parts(message, &tokens, &mut kept);
+        kept.sort_by_key(|(start, _, mention)| (*start, !mention.subject));
         kept.into_iter().map(|(.., mention)| mention).collect()
     }
 
@@ -356,16 +368,11 @@ fn plain_quotes(text: &str) -> String {
 /// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number.
 /// In the middle of a sentence, a word with the same capital letters as the name is the name.
 fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool {
-    const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
-        study context contexts condition conditions weight weights site target user users group \
-        groups class classes school tag tags status running paused stopped draft scheduled archived cancelled completed \
-        inactive new all the a it this that one what which how who help name names description end begin run now today \
-        tomorrow day week month control individual random balance consistency and or not for with hint hints me first last";
     let said = &message[token.start..token.end];
     let number = said.chars().all(|c| c.is_ascii_digit());
     let too_short = token.folded.chars().count() < if unsure { 6 } else { 2 };
     let is_kind = token.folded.strip_suffix('s').unwrap_or(&token.folded) == name.kind;
-    let common = is_kind || ORDINARY.split_whitespace().any(|word| word == token.folded);
+    let common = is_kind || [ORDINARY, SMALL, "hint hints"].iter().any(|words| among(words, &token.folded));
     let capital =
         said == name.name && said.chars().any(char::is_uppercase) && !message[..token.start].trim().is_empty();
     number || too_short && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
@@ -500,7 +507,7 @@ mod tests {
         Names::new(all.iter().enumerate().map(name))
     }
 
-    fn found(all: &[&str], message: &str) -> String {
+    pub(super) fn found(all: &[&str], message: &str) -> String {
         let describe = |mention: Mention| {
             let unsure = if mention.unsure { "?" } else { "" };
             if mention.said == mention.name {

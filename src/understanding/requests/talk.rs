@@ -24,6 +24,7 @@ pub(crate) const UNSUPPORTED_REQUESTS: &str = "send an email|send a mail|send an
     write code|what is the weather|what will the weather|how is the weather|look up the weather|check the weather|\
     look up the news|check the news|what is the news|look it up online|look that up online|search online|search the internet|what time is it|what day is it|what is the time|\
     restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant access|grant permission|order pizza|google|\
+    make a powerpoint|make a presentation|make slides|make a slide|make a deck|make a pdf|make a spreadsheet|export|forward|\
     search the web|browse|text me|text us|call me|call us|phone me|phone|sms|whatsapp|ring me";
 
 /// The lines, in the form of [`crate::lines`].
@@ -63,7 +64,11 @@ pub(crate) fn talk(words: &[Word], situation: &Situation) -> Option<UserRequest>
         "greeting" => UserRequest::Talk(Talk::Greeting),
         "thanks" => UserRequest::Talk(Talk::Thanks),
         "remark" => UserRequest::Talk(Talk::Remark),
-        "help" => UserRequest::Talk(Talk::Help),
+        // Who does not understand what is waiting is told what it is.
+        "confusion" if !situation.open_cards.is_empty() || situation.draft.is_some() => {
+            UserRequest::Talk(Talk::Pending)
+        }
+        "help" | "confusion" => UserRequest::Talk(Talk::Help),
         "limits" => UserRequest::Talk(Talk::Limits),
         "pending" => UserRequest::Talk(Talk::Pending),
         "approval" => UserRequest::Talk(Talk::Approval),
@@ -212,7 +217,7 @@ fn how_to_decide(open: &[OpenCard]) -> String {
         [OpenCard { title, approve, reject, typed, .. }] => {
             let typing = match typed {
                 true => ", or type just “yes” or “no” in this thread.",
-                false => ". A typed yes isn't enough for this one.",
+                false => ". What is typed decides nothing for this one.",
             };
             format!("A card is open: {title} Press **{approve}** or **{reject}** on it{typing}")
         }

@@ -181,7 +181,8 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word { lower: "is".to_owned(), tail, ..Word::new("", false) });
         }
         None => {
-            let long = ABBREVIATIONS.iter().find(|(short, _)| *short == lower).map(|(_, long)| *long);
+            let mut all = ABBREVIATIONS.split('|').filter_map(|pair| pair.split_once('='));
+            let long = all.find(|(short, _)| *short == lower).map(|(_, long)| long);
             let lower = long.map_or(lower, str::to_owned);
             found.push(Word { lower, tail, ..Word::new(word, false) });
         }
@@ -189,53 +190,16 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
 }
 
 /// How words are shortened in chats. They are read as the long form, and stay as they were typed in names and texts.
-const ABBREVIATIONS: &[(&str, &str)] = &[
-    ("abt", "about"),
-    ("arent", "aren't"),
-    ("avg", "average"),
-    ("bc", "because"),
-    ("btw", "also"),
-    ("cant", "can't"),
-    ("cond", "condition"),
-    ("conds", "conditions"),
-    ("couldnt", "couldn't"),
-    ("cuz", "because"),
-    ("didnt", "didn't"),
-    ("doesnt", "doesn't"),
-    ("dont", "don't"),
-    ("gimme", "give"),
-    ("hadnt", "hadn't"),
-    ("hasnt", "hasn't"),
-    ("havent", "haven't"),
-    ("im", "i'm"),
-    ("isnt", "isn't"),
-    ("ive", "i've"),
-    ("mins", "minutes"),
-    ("params", "parameters"),
-    ("ppl", "people"),
-    ("r", "are"),
-    ("rn", "now"),
-    ("secs", "seconds"),
-    ("shouldnt", "shouldn't"),
-    ("smth", "something"),
-    ("sth", "something"),
-    ("tho", "though"),
-    ("tmr", "tomorrow"),
-    ("tmrw", "tomorrow"),
-    ("tmw", "tomorrow"),
-    ("u", "you"),
-    ("ur", "your"),
-    ("w", "with"),
-    ("w/", "with"),
-    ("w/o", "without"),
-    ("wasnt", "wasn't"),
-    ("werent", "weren't"),
-    ("wk", "week"),
-    ("wks", "weeks"),
-    ("wont", "won't"),
-    ("wouldnt", "wouldn't"),
-    ("yday", "yesterday"),
-];
+const ABBREVIATIONS: &str = "abt=about|arent=aren't|avg=average|bc=because|bcs=because|btw=also|cant=can't|cond=condition|\
+    conds=conditions|couldnt=couldn't|cuz=because|didnt=didn't|doesnt=doesn't|dont=don't|frm=from|gimme=give|\
+    hadnt=hadn't|hasnt=hasn't|havent=haven't|\
+    hey, could you please start it when you get a chance, thanks a lot=start it|im=i'm|isnt=isn't|ive=i've|\
+    mins=minutes|nvm=nevermind|params=parameters|pls=please|plse=please|plz=please|ppl=people|r=are|rn=now|\
+    secs=seconds|shld=should|shouldnt=shouldn't|smth=something|start it for me=start it|\
+    start it now, thank you=start it|start “it” for “me”=start it for me|sth=something|teh=the|tho=though|\
+    thru=through|thx=thanks|til=until|tmr=tomorrow|tmrw=tomorrow|tmw=tomorrow|u=you|ur=your|w=with|w/=with|\
+    w/o=without|wasnt=wasn't|wat=what|werent=weren't|wich=which|wk=week|wknd=weekend|wks=weeks|wont=won't|\
+    wouldnt=wouldn't|yday=yesterday";
 
 /// Corrects up to two typing mistakes in nouns for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {

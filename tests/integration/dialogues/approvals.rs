@@ -273,7 +273,7 @@ fn without_seconds(told: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_withdraws_ones_own_card() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. A typed yes isn't enough for this one.");
+    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. What is typed decides nothing for this one.");
     assert_snapshot!(thread.answer("ana", "Never mind.").await, @"
     *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
@@ -357,7 +357,7 @@ async fn no_answers_the_question_that_was_asked_last() {
     OK, dropped. Nothing was changed.
     The card is still open: *Start “Math Hints”?*
     ");
-    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. A typed yes isn't enough for this one.");
+    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. What is typed decides nothing for this one.");
     assert!(bot.upgrade.effects().is_empty());
 }
 

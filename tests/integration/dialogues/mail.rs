@@ -189,6 +189,32 @@ async fn people_talk_about_the_mail_in_its_thread() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn people_ask_what_became_of_the_reply() {
+    let mailed = Mailed::start().await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    thread.skip();
+    thread.says("ana", "has she written to us before?").await;
+    assert!(thread.heard().contains("I know of no earlier email from *Dana Fields*."), "{}", thread.last());
+    thread.says("ana", "@countersign no wait, 10%").await;
+    assert!(thread.heard().contains("I can't rewrite a draft without a language model."), "{}", thread.last());
+    thread.says("ana", "@countersign looks good, send it").await;
+    assert!(thread.heard().contains("Press *Send* on the card"), "{}", thread.last());
+    assert!(mailed.mail.gmail.sent().is_empty(), "words with others around them decide nothing");
+    thread.says("ana", "did it go out?").await;
+    assert!(thread.heard().contains("The reply hasn't been sent."), "{}", thread.last());
+    thread.clicks("bo", "Send").await;
+    thread.skip();
+    thread.says("ana", "did it go out?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("The reply to *Dana Fields* was sent ") && heard.contains("Approved by @bo."), "{heard}");
+    let mut next = mailed.receives("Sizes", "How big is it?").await;
+    next.skip();
+    next.says("ana", "has she written to us before?").await;
+    let heard = next.heard();
+    assert!(heard.contains("1 earlier email from *Dana Fields*") && heard.contains("“Prices”"), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_verb_of_the_button_is_typed_and_answered() {
     let mailed = Mailed::start().await;
     let mut thread = mailed.receives("Prices", "How much is the small plan?").await;

@@ -70,3 +70,19 @@ async fn a_note_is_named_on_the_card_after_a_question_in_between() {
     assert!(heard.contains("*Context*  `assign-prog`"), "{heard}");
     assert!(heard.contains("Based on what you asked me to remember: _I work in assign-prog_"), "{heard}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_is_corrected_by_its_person() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("by the way, our pilot classes are 3A and 3B, please remember").await;
+    thread.clicks("ana", "Remember it").await;
+    assert!(thread.heard().contains("I'll remember: “our pilot classes are 3A and 3B”."));
+    thread.says("ana", "what have you noted about us?").await;
+    thread.says("ana", "actually its 3A and 3C").await;
+    let card = thread.heard();
+    assert!(card.contains("*Replaces*  _our pilot classes are 3A and 3B_"), "{card}");
+    thread.clicks("ana", "Remember it").await;
+    let mut thread = bot.user("ana").says("what do you remember about me?").await;
+    let notes = thread.heard();
+    assert!(notes.contains("3A and 3C") && !notes.contains("3B"), "{notes}");
+}

@@ -259,3 +259,66 @@ async fn a_loaded_simulation_is_no_job() {
     assert!(heard.contains("[Run simulation]") && !heard.contains("has no job"), "{heard}");
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_listed_model_is_loaded() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = bot.user("ana").says("is there a model for caffeine?").await;
+    told.note("is there a model for caffeine?", &mut thread);
+    thread.says("ana", "ok load it").await;
+    let card = thread.heard();
+    assert!(card.contains("*Load caffeine-child.pkml as “caffeine-child”?*"), "{card}");
+    thread.says("ana", "never mind").await;
+    thread.skip();
+    for said in ["load aspirin", "simulate theophylline"] {
+        told.says(said, &mut thread).await;
+    }
+    thread.says("ana", "load the caffeine model").await;
+    thread.clicks("bo", "Load model").await;
+    thread.skip();
+    thread.says("ana", "go").await;
+    assert!(thread.heard().contains("*Run “caffeine-child”?*"), "{}", thread.last());
+    assert_snapshot!(told.0, @"
+    > is there a model for caffeine?
+    Yes: `/data/models/caffeine-child.pkml`.
+    [Load caffeine-child.pkml]
+
+    > load aspirin
+    The bridge has no model file for “aspirin”. It can load:
+    • `/data/models/demo.pkml`
+    • `/data/models/theophylline.pkml`
+    • `/data/models/caffeine-child.pkml`
+    [Load theophylline.pkml] [Load caffeine-child.pkml] [Load demo.pkml]
+
+    > simulate theophylline
+    No simulation called *theophylline* is loaded.
+    There is a model file of that name. Load it first.
+    [Load theophylline.pkml]
+    ");
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_is_added_to_a_comparison_and_the_best_one_named() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    thread.says("ana", "which weight gives the highest cmax?").await;
+    assert!(thread.heard().contains("I have no comparison of values of the weight on record"), "{}", thread.last());
+    thread.says("ana", "try the body weight at 60, 70 and 80 kg").await;
+    thread.skip();
+    thread.says("ana", "wait, add 75").await;
+    let card = thread.heard();
+    assert!(card.contains("60 kg, 70 kg, 80 kg, 75 kg"), "{card}");
+    thread.clicks("bo", "Run 4 values").await;
+    eventually("the end of the comparison", || has_said(&thread, "Compared `Organism|Weight`")).await;
+    bot.settled().await;
+    thread.skip();
+    thread.says("ana", "which weight gives the highest cmax?").await;
+    assert!(thread.heard().contains("*60 kg* gives the highest Cmax"), "{}", thread.last());
+    thread.says("ana", "and auc?").await;
+    assert!(thread.heard().contains("gives the highest AUC"), "{}", thread.last());
+    thread.says("ana", "export that as csv").await;
+    assert!(thread.heard().contains("I can't write files such as CSV."), "{}", thread.last());
+    finish(bot, bridge).await;
+}

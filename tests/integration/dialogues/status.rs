@@ -202,6 +202,6 @@ async fn not_wishing_and_wondering_change_nothing() {
     assert_snapshot!(thread.answer("ana", "don't start it").await, @"OK, nothing was started.");
     thread.says("ana", "start it").await;
     thread.skip();
-    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. A typed yes isn't enough for this one.");
+    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. What is typed decides nothing for this one.");
     assert!(bot.upgrade.effects().is_empty());
 }

@@ -183,3 +183,21 @@ async fn enrollment_is_shown_over_time_and_side_by_side() {
     let heard = thread.heard();
     assert!(heard.contains("*Trial*: 10 users") && heard.contains("*Math Hints*: nobody is enrolled yet."), "{heard}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_student_and_a_digest_in_the_afternoon_are_asked_for() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("let me know if Math Hints gets its first student").await;
+    let heard = thread.heard();
+    assert!(heard.contains("when *Math Hints* reaches 1 user."), "{heard}");
+    thread.says("ana", "can you also ping Bo?").await;
+    assert!(thread.heard().contains("I post in this thread"), "{}", thread.last());
+    thread.says("ana", "send me a summary every friday afternoon").await;
+    assert!(thread.heard().contains("every Friday at 3:00 PM"), "{}", thread.last());
+    thread.says("ana", "4pm is better").await;
+    assert!(thread.heard().contains("every Friday at 4:00 PM"), "{}", thread.last());
+    thread.says("ana", "only running ones please").await;
+    assert!(thread.heard().contains("It can't be limited"), "{}", thread.last());
+    thread.says("ana", "how often do you check?").await;
+    assert!(thread.heard().contains("I check everything that is watched every minute"), "{}", thread.last());
+}

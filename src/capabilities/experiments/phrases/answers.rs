@@ -433,7 +433,7 @@ mod tests {
     fn asked(parameter: &str) -> Situation {
         let asked = DraftQuestion { parameter: parameter.to_owned(), ..DraftQuestion::default() };
         let params = params(json!({ "name": "Foo", "context": "assign-prog" }));
-        let draft = Draft { action: "create_experiment".to_owned(), params, asked: Some(asked) };
+        let draft = Draft { action: "create_experiment".to_owned(), params, asked: Some(asked), unread: None };
         Situation { draft: Some(draft), today: "2026-11-22".to_owned(), ..Situation::default() }
     }
 

@@ -30,7 +30,7 @@ fn dropping_a_request_does_not_decide_a_card() {
     ];
     check(&waiting, &withdrawals.map(|said| (said, "talk cardwaits")));
     check(&Situation::default(), &[("never mind", "drop"), ("hang on, forget it", "drop")]);
-    let draft = Draft { action: "create_experiment".into(), params: params(json!({})), asked: None };
+    let draft = Draft { action: "create_experiment".into(), params: params(json!({})), asked: None, unread: None };
     let drafting = Situation { draft: Some(draft), ..Situation::default() };
     let ends = ["hold on, cancel that please", "please withdraw it", "wait, stop that", "cancel it please", "stop"];
     check(&drafting, &ends.map(|said| (said, "drop")));
@@ -72,7 +72,8 @@ fn negated_requests_and_doubts_are_not_changes() {
             ("shall we start?", shown),
         ],
     );
-    let draft = Draft { action: "update_experiment_status".into(), params: params(json!({})), asked: None };
+    let draft =
+        Draft { action: "update_experiment_status".into(), params: params(json!({})), asked: None, unread: None };
     check(&Situation { draft: Some(draft), ..talked.clone() }, &[("don't start it", "drop")]);
     for (said, request) in [
         ("should I start it?", Some("start Math Hints")),

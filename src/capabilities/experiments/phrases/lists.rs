@@ -11,7 +11,7 @@ use super::{
     user_request::{Interpretation, UserRequest},
     words::{Word, after, lower, skip, text},
 };
-use crate::upgrade::status::Status;
+use crate::{listing::ListArguments, upgrade::status::Status};
 
 const SHOWING: &str = "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open|pull up|sort|order|check|bring up";
 const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
@@ -253,17 +253,25 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
         negated &= words.get(at + length).is_some_and(|next| next.any(&["or", "nor", "and", ","]) || is_status(next));
         at += length;
     }
-    if let Some(unknown) = unknown_words(words, &uses) {
-        return Err(Interpretation::unclear(
-            format!("I couldn't make sense of “{unknown}” in this."),
-            vec!["list experiments".to_owned(), "list running experiments".to_owned()],
-        ));
-    }
     match (with.is_empty(), without.is_empty()) {
         (false, _) => found.insert("status".to_owned(), json!(with.join(" or "))),
         (true, false) => found.insert("status".to_owned(), json!(format!("not {}", without.join(" or ")))),
         (true, true) => None,
     };
+    if let Some(unknown) = unknown_words(words, &uses) {
+        // What is understood is one press away.
+        let is_known = |word: &Word| word.kind.as_deref() == Some("context") && found["context"] == *word.text;
+        if found.contains_key("context") && !words.iter().any(is_known) {
+            found.remove("context");
+        }
+        let understood = serde_json::from_value::<ListArguments>(Value::Object(found)).unwrap_or_default();
+        let all = ["list experiments".to_owned(), "list running experiments".to_owned()];
+        let options = match understood == ListArguments::default() {
+            true => all.to_vec(),
+            false => vec![understood.request(1), all[0].clone()],
+        };
+        return Err(Interpretation::unclear(format!("I couldn't make sense of “{unknown}” in this."), options));
+    }
     Ok(found)
 }
 
@@ -362,6 +370,10 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     if words[0].kind.as_deref() == Some("context") && !words[0].quoted {
         return Some(("context", json!(words[0].text), length(skip(&words[1..], "context"))));
     }
+    let place = skip(skip(words, "that use|which use|using|used at|use|at|on"), "the site|the target|site|target|the");
+    if let Some((point, rest)) = place.split_first().filter(|(point, _)| is_point(point)) {
+        return Some(("at", json!(point.text), length(skip(rest, "site|target"))));
+    }
     let forms = [
         ("in detail|in full|with details|with all details|detailed", "full"),
         ("in short|in brief|briefly|short", "short"),
@@ -403,6 +415,11 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     let (first, rest) = named.split_first()?;
     let is_context = !first.among(NO_CONTEXT) && !is_status(first) && !first.any(&THINGS) && !first.is(",");
     is_context.then(|| ("context", json!(first.text), length(skip(rest, "context"))))
+}
+
+/// Returns true for a known site or target.
+fn is_point(word: &Word) -> bool {
+    matches!(word.kind.as_deref(), Some("site" | "target")) && !word.quoted
 }
 
 /// Parses a period. Returns it in the format of the tool, and the words that follow.

@@ -113,7 +113,7 @@ mod tests {
     };
 
     fn on_card(change: serde_json::Value) -> Situation {
-        let draft = Draft { action: STATUS.into(), params: params(change), asked: None };
+        let draft = Draft { action: STATUS.into(), params: params(change), asked: None, unread: None };
         Situation {
             on_card: Some(draft),
             open_cards: vec![open_card("Schedule “Math Hints”?")],

@@ -22,7 +22,7 @@ fn politeness_other_words_and_typing_errors() {
             ("whats a weight?", r#"read explain_upgrade_concept {"concept":"weight"}"#),
             ("do you know what a segment is?", "term segment"),
             ("could you tell me what conditions are?", r#"read explain_upgrade_concept {"concept":"condition"}"#),
-            ("whats enrollmentComplete", "term enrollmentComplete"),
+            ("whats enrollmentComplete", "term paused"),
             ("whats running", r#"read get_all_experiments {"status":"enrolling"}"#),
             (
                 "add student s1042 to the inclusion list of Math Hints",
@@ -106,6 +106,7 @@ fn an_answer_may_give_another_parameter() {
         draft: Some(Draft {
             action: "create_experiment".into(),
             params: params(json!({ "name": "Foo", "context": "assign-prog" })),
+            unread: None,
             asked: Some(DraftQuestion { parameter: parameter.into(), ..DraftQuestion::default() }),
         }),
         ..Situation::default()
@@ -125,6 +126,7 @@ fn an_answer_may_give_another_parameter() {
             action: "create_experiment".into(),
             params: params(json!({ "name": "Foo" })),
             asked: None,
+            unread: None,
         }),
         open_cards: vec![open_card("Create “Foo”?")],
         ..Situation::default()
@@ -217,7 +219,7 @@ fn several_values_and_several_verbs() {
 #[test]
 fn a_list_on_a_card_gets_another_item_of_the_same_kind() {
     let params = params(json!({ "experiment": "Math Hints", "add_to_exclusion": ["class 5B"] }));
-    let on_card = Some(Draft { action: "update_experiment".to_owned(), params, asked: None });
+    let on_card = Some(Draft { action: "update_experiment".to_owned(), params, asked: None, unread: None });
     let open_cards = vec![open_card("Change “Math Hints”?")];
     let situation = Situation { on_card, open_cards, ..Situation::default() };
     check(

@@ -223,7 +223,7 @@ mod tests {
     fn the_parts_of_a_draft_can_be_those_of_another_experiment() {
         let asked = Some(DraftQuestion { parameter: "decision_points".to_owned(), ..DraftQuestion::default() });
         let params = params(json!({ "name": "Foo", "context": "assign-prog", "conditions": ["a", "b"] }));
-        let draft = Some(Draft { action: "create_experiment".to_owned(), params, asked });
+        let draft = Some(Draft { action: "create_experiment".to_owned(), params, asked, unread: None });
         check(
             &Situation { draft, ..mentions() },
             &[

@@ -181,7 +181,7 @@ mod tests {
 
     fn card(action: &str, change: serde_json::Value) -> Situation {
         Situation {
-            on_card: Some(Draft { action: action.into(), params: params(change), asked: None }),
+            on_card: Some(Draft { action: action.into(), params: params(change), asked: None, unread: None }),
             open_cards: vec![open_card("Change “Math Hints”?")],
             last_subject: Some("Math Hints".to_owned()),
             ..Situation::default()

@@ -61,7 +61,7 @@ mod tests {
     fn another_status_is_a_correction_of_the_card() {
         let change = json!({ "experiment": "Math Hints", "status": "stop" });
         let situation = Situation {
-            on_card: Some(Draft { action: STATUS.into(), params: params(change), asked: None }),
+            on_card: Some(Draft { action: STATUS.into(), params: params(change), asked: None, unread: None }),
             open_cards: vec![open_card("Stop “Math Hints”?")],
             ..Situation::default()
         };

@@ -93,7 +93,7 @@ fn a_new_name_with_capitals_needs_no_noun() {
 
 #[test]
 fn an_answer_may_be_followed_by_a_request() {
-    let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None };
+    let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None, unread: None };
     let of_card = Situation {
         said: "weights to 70/30 and start it".to_owned(),
         on_card: Some(draft.clone()),

@@ -290,6 +290,7 @@ fn answers_to_an_open_question() {
                 question: "Which?".into(),
                 options: if asked == "context" { vec!["assign-prog".into(), "mathstream".into()] } else { Vec::new() },
             }),
+            unread: None,
         }),
         ..Situation::default()
     };
@@ -359,7 +360,7 @@ fn answers_to_an_open_question() {
 #[test]
 fn a_refused_request_can_be_corrected() {
     let refused = |action: &str, given: Value| Situation {
-        draft: Some(Draft { action: action.into(), params: params(given), asked: None }),
+        draft: Some(Draft { action: action.into(), params: params(given), asked: None, unread: None }),
         ..Situation::default()
     };
     check(
@@ -385,6 +386,7 @@ fn corrections() {
         action: "create_experiment".into(),
         params: params(json!({ "name": "Foo", "context": "assign-prog", "conditions": ["a", "b"] })),
         asked: None,
+        unread: None,
     };
     let drafted = Situation { draft: Some(card.clone()), ..Situation::default() };
     let on_card =
@@ -417,6 +419,7 @@ fn corrections() {
             action: "update_experiment_status".into(),
             params: params(json!({ "experiment": "Maht Hints", "status": "start" })),
             asked: None,
+            unread: None,
         }),
         ..Situation::default()
     };
@@ -439,6 +442,7 @@ fn undo_finds_the_named_change() {
             action: "update_experiment_status".into(),
             params: params(json!({ "experiment": "Math Hints", "status": status })),
             asked: None,
+            unread: None,
         }),
         again: None,
     };

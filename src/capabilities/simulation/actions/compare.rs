@@ -44,11 +44,14 @@ use crate::{
     find::{self, Target},
     memory::{comparison_target, parameter_target},
     replies::{errors, figures, lasting, outcomes, refusals},
-    wanted,
+    under_way, wanted,
 };
 
 /// The name of the action.
 pub const NAME: &str = "compare_values";
+
+/// Stands for the parameter and the values of the last comparison.
+pub const SAME_VALUES: &str = "the same values";
 
 /// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
@@ -160,6 +163,14 @@ async fn prepare(deps: &Deps, asked: Given) -> Result<Proposal, PrepareError> {
     };
     let says = |simulation: &str| words(simulation, parameter.unwrap_or("Dose"));
     let loaded = free(deps, &asked.target, says).await?;
+    let last = match values {
+        Some(SAME_VALUES) => Some(last_compared(deps, &loaded.id).await?),
+        _ => None,
+    };
+    let (parameter, values) = match &last {
+        Some((parameter, values)) => (Some(parameter.as_str()), Some(values.as_str())),
+        None => (parameter, values),
+    };
     let Some(parameter) = parameter else {
         return Err(incomplete("parameter", "Which parameter should vary?", Vec::new()));
     };
@@ -203,6 +214,19 @@ async fn prepare(deps: &Deps, asked: Given) -> Result<Proposal, PrepareError> {
     proposal.preconditions["value"] = json!(before.value);
     busy::warn_of_run(deps, &loaded.id, &mut proposal).await;
     Ok(proposal)
+}
+
+/// Returns the parameter and the values of the last comparison, as a person writes them.
+async fn last_compared(deps: &Deps, simulation: &str) -> Result<(String, String), PrepareError> {
+    let records = under_way::comparisons(deps, Some(simulation)).await;
+    let last = records.first().and_then(|record| stored::<Comparison>(record).ok());
+    let last = last.ok_or_else(|| {
+        let text = format!("I have no comparison of values in {simulation} on record, so there is none to repeat.");
+        refused(ErrorKind::NotFound, Reply::text(text))
+    })?;
+    let unit = last.unit.unwrap_or_default();
+    let values: Vec<String> = last.values.iter().map(|value| format!("{value} {unit}").trim_end().to_owned()).collect();
+    Ok((last.parameter, values.join(", ")))
 }
 
 async fn now(deps: &Deps, comparison: Comparison, record: &ActionRecord) -> Result<Value, Outcome> {

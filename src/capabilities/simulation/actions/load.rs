@@ -18,6 +18,7 @@ use super::{Action, cannot_read_back, read_back, sent, unread, with_warnings};
 use crate::{
     Deps,
     bridge::{client::Version, data::without_copies},
+    find,
     memory::load_target,
     replies::refusals,
 };
@@ -63,7 +64,13 @@ pub(crate) fn action(deps: Deps) -> Arc<dyn ActionKind> {
 }
 
 async fn prepare(deps: &Deps, asked: Given) -> Result<Proposal, PrepareError> {
-    let Some(file) = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file)) else {
+    let called = non_blank(asked.simulation.as_ref()).map(|name| format!(" as {name}")).unwrap_or_default();
+    let says = |path: &str| format!("load {path}{called}");
+    let file = match non_blank(asked.file.as_ref()) {
+        Some(named) => find::model_file(deps, named, says).await?,
+        None => None,
+    };
+    let Some(file) = file else {
         let question = "Which model file? Give its path on the bridge's machine, such as /data/models/demo.pkml.";
         return Err(incomplete("file", question, Vec::new()));
     };

@@ -6,13 +6,19 @@ use countersign_understanding::{
     phrases::Utterance,
     situation::Draft,
     user_request::{Interpretation, UserRequest},
-    words::{Word, after, text},
+    words::{Word, after, are, skip, text, without_last},
 };
 
 use serde_json::Value;
 
 use super::{OWNER, SET, values};
-use crate::{amount::Amount, families};
+use crate::{
+    amount::{Amount, listed},
+    families,
+};
+
+/// The maximum length of the name of a model file in an answer, in words.
+const MAX_FILE_WORDS: usize = 4;
 
 /// Returns the current request to set a parameter, if there is one.
 fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
@@ -21,6 +27,9 @@ fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
 
 /// Reads a value of the parameter that is being set or was named last: “make it 80 kg”, “no, 2 L”, “95”.
 pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
+    if let Some(found) = other_values(utterance) {
+        return Some(found);
+    }
     const OPENINGS: &str = "what about|how about|change to|set to|put it at|put it to|try|put|make|it|to";
     let found = Correction::of(utterance.words);
     let mut rest = found.value;
@@ -48,6 +57,69 @@ pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
     Some(UserRequest::change(SET, given.into_iter().chain(simulation).collect()).into())
 }
 
+/// Reads values to add to the comparison that is being asked for, or to leave out of it: “wait, add 25”, “without 10”.
+fn other_values(utterance: Utterance<'_>) -> Option<Interpretation> {
+    const OBJECTS: &str =
+        "no|wait|oh|hm|actually|sorry|oops|hang on|hold on|,|please|and|also|but|can you|could you|let us";
+    const ADDS: &str = "add|include|plus|and also|also|and|with|throw in|put in";
+    const DROPS: &str = "without|drop|remove|leave out|take out|skip|not";
+    let draft = utterance.situation.in_hand().filter(|draft| draft.action == "compare_values")?;
+    let mut words = utterance.typed;
+    let mut adds_also = false;
+    while let Some(rest) = after(words, OBJECTS).filter(|rest| !rest.is_empty()) {
+        adds_also |= words[0].any(&["and", "also"]);
+        words = rest;
+    }
+    let (drops, rest) = match (after(words, ADDS), after(words, DROPS)) {
+        (Some(rest), _) => (false, rest),
+        (None, Some(rest)) => (true, rest),
+        (None, None) => (false, Some(words).filter(|_| adds_also)?),
+    };
+    let rest = without_last(rest, &["too", "also", "please", "as", "well", "to", "it", "that", "them", "the", "list"]);
+    let rest = skip(rest, "a|another|at|the value|value|of");
+    let more = values(rest).map(|_| listed(&text(rest))).or_else(|| match Amount::read(&text(rest))? {
+        Amount::Absolute { unit, .. } if unit.as_deref().is_none_or(units::is_unit) => Some(vec![text(rest)]),
+        _ => None,
+    })?;
+    let old = match draft.params.get("values")? {
+        Value::String(old) => listed(old),
+        _ => return None,
+    };
+    let number = |value: &String| match Amount::read(value) {
+        Some(Amount::Absolute { value, .. }) => Some(value),
+        _ => None,
+    };
+    let is_new = |value: &String| !more.iter().any(|other| number(other) == number(value));
+    let kept: Vec<String> = old.iter().filter(|value| is_new(value)).cloned().collect();
+    if drops {
+        return (kept.len() < old.len()).then(|| Interpretation::update("values", kept.join(", ")));
+    }
+    let unit = old.iter().find_map(|value| value.split_once(' ')).map(|(_, unit)| unit.to_owned());
+    let with_unit = |value: String| match (&unit, value.contains(|c: char| c.is_alphabetic() || c == '%')) {
+        (Some(unit), false) => format!("{value} {unit}"),
+        _ => value,
+    };
+    let all: Vec<String> = kept.into_iter().chain(more.into_iter().map(with_unit)).collect();
+    Some(Interpretation::update("values", all.join(", ")))
+}
+
+/// Reads the order to run what was just loaded or set: “go”.
+pub(super) fn go(utterance: Utterance<'_>) -> Option<Interpretation> {
+    const GO: &str =
+        "go|go ahead|go on|go for it|start|start it|start now|launch|launch it|begin|proceed|off you go|off we go";
+    const READY: &[&str] = &["load_simulation", "use_simulation", SET, "restore_simulation", "snapshot_simulation"];
+    let Utterance { words, situation, is_question, .. } = utterance;
+    let topic = utterance.topic_of(OWNER).filter(|topic| READY.contains(&topic.call.as_str()))?;
+    let is_free = situation.open_cards.is_empty() && situation.draft.is_none() && situation.aside.is_none();
+    if is_question || !is_free || !are(words, GO) {
+        return None;
+    }
+    let named = topic.parameters.get("simulation").cloned().filter(|name| !name.is_null());
+    let simulation = named.or_else(|| super::last_simulation(utterance).map(Value::from));
+    let simulation = simulation.map(|name| ("simulation".to_owned(), name));
+    Some(UserRequest::change("run_simulation", simulation.into_iter().collect()).into())
+}
+
 /// Returns true if an amount without other words is a value for the parameter that was named last.
 fn stands_alone(amount: &Amount) -> bool {
     match amount {
@@ -68,10 +140,10 @@ pub(super) fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
         "values" => values(words)?.value,
         "parameter" | "parameters" => text(words).into(),
         "size" => words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?.into(),
-        "file" => {
-            let named = words.iter().find(|word| word.text.contains(['/', '.'])).or(words.first())?;
-            named.text.clone().into()
-        }
+        "file" => match words.iter().find(|word| word.text.contains(['/', '.'])) {
+            Some(path) => path.text.clone().into(),
+            None => text(words.get(..words.len().min(MAX_FILE_WORDS))?).into(),
+        },
         "simulation" if words.len() <= 2 => words.first()?.text.clone().into(),
         _ => return None,
     };

@@ -35,7 +35,55 @@ change run_simulation
 
 /// Returns the requests to set the values and then to run, or to run one simulation after the other.
 pub(super) fn requests(utterance: Utterance<'_>) -> Option<Vec<String>> {
-    runs(utterance).or_else(|| run_with_values(utterance))
+    runs(utterance).or_else(|| run_with_values(utterance)).or_else(|| same_with_value(utterance))
+}
+
+/// Parses `the same but with half the dose`: sets the value, and then does again what was done last.
+fn same_with_value(utterance: Utterance<'_>) -> Option<Vec<String>> {
+    const SAME: &str = "the same|same|the same thing|same thing|the same again|same again|again|it again|that again|do it again|do that again|\
+        do the same|do the same again|repeat it|repeat that|repeat this|rerun it|rerun that|run it again|run that again|once more";
+    const WITH: &str = "but with|but at|but using|but for|, but with|only with|just with|with|at|using|but";
+    let topic = utterance.topic_of(OWNER)?;
+    let rest = after(skip(utterance.words, "and|now|then|also|,"), SAME)?;
+    let words = skip(after(rest, WITH)?, "a|an");
+    let within = topic.parameters.get("simulation").and_then(Value::as_str);
+    let within = within.map(str::to_owned).or_else(|| super::last_simulation(utterance))?;
+    let within = as_name(&within);
+    let of = |key: &str| topic.parameters.get(key);
+    let again = match topic.call.as_str() {
+        "run_simulation" | "set_parameter_value" => format!("run {within}"),
+        "compare_values" => {
+            let (parameter, values) = (of("parameter")?.as_str()?, of("values")?);
+            let unit = of("unit").and_then(Value::as_str).map(|unit| format!(" {unit}")).unwrap_or_default();
+            let values = match values {
+                Value::Array(several) => several.iter().map(Value::to_string).collect::<Vec<_>>().join(", ") + &unit,
+                values => values.as_str()?.to_owned(),
+            };
+            format!("compare {parameter} at {values} in {within}")
+        }
+        "calculate_pk_parameters" if of("best").is_some() => format!("compare the same values in {within}"),
+        "run_population_simulation" => match of("size").filter(|size| size.is_number()) {
+            Some(size) => format!("run {within} for a population of {size}"),
+            None => format!("run {within} for a population"),
+        },
+        _ => return None,
+    };
+    let (parameter, value) = value_and_parameter(words, utterance)?;
+    Some(vec![format!("set the {parameter} to {value} in {within}"), again])
+}
+
+/// Parses `half the dose`, `a dose of 300 mg` or `300 mg`.
+fn value_and_parameter(words: &[Word], utterance: Utterance<'_>) -> Option<(String, String)> {
+    const VALUES: &str = "
+change set_parameter_value
+    <value:factor> [of] <parameter:path>
+    <value:amount> [of] <parameter:path>
+    <parameter:path> [of|at|=|to|set to] <value:amount>
+    <value:amount>
+";
+    static LINES: LazyLock<Lines> = LazyLock::new(|| Lines::read(VALUES).expect("the lines can be read"));
+    let given = LINES.values_in(Utterance { words, ..utterance }, &OfSimulations, OWNER)?;
+    setting(&given, "parameter", "value", true)
 }
 
 /// Parses `run theo and run-2`: the names of loaded simulations, and nothing else.

@@ -18,11 +18,11 @@ use countersign_understanding::{
     lines::Candidate,
     phrases::{Division, Phrases, Shows, Stage, Utterance, Vocabulary, Wording},
     user_request::{Interpretation, UserRequest},
-    words::{Word, text},
+    words::{Word, after, text},
 };
 use serde_json::{Map, Value};
 
-use super::{amount::Amount, runs};
+use super::{actions::compare::SAME_VALUES, amount::Amount, runs};
 
 /// The name of the capability that these phrases belong to.
 const OWNER: &str = super::NAME;
@@ -78,13 +78,14 @@ impl Phrases for OfSimulations {
             "active" => active(utterance),
             "loaded" => loaded(utterance.words),
             "named" => named(utterance),
+            "searched" => searched(utterance),
             kind => slot(kind, utterance.words),
         }
     }
 
     fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
         match stage {
-            Stage::First => run_times::question(utterance),
+            Stage::First => run_times::question(utterance).or_else(|| answers::go(utterance)),
             Stage::Correction => answers::correction(utterance),
             Stage::Answer => answers::answer(utterance),
             _ => None,
@@ -141,6 +142,13 @@ fn named(utterance: Utterance<'_>) -> Vec<Candidate> {
     parameter.map(|parameter| Candidate::known(parameter.clone(), 0)).into_iter().collect()
 }
 
+/// Returns the words for the model that was asked about, if nothing else was since.
+fn searched(utterance: Utterance<'_>) -> Vec<Candidate> {
+    let topic = utterance.topic_of(OWNER).filter(|topic| topic.call == "discover_models");
+    let search = topic.and_then(|topic| topic.parameters.get("search"));
+    search.map(|search| Candidate::known(search.clone(), 0)).into_iter().collect()
+}
+
 /// Adds the parameter to a comparison that names only values.
 fn with_implied_parameter(mut user_request: UserRequest) -> UserRequest {
     if let UserRequest::Change { action, params } = &mut user_request
@@ -177,13 +185,20 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "more" => each(MAX_VALUE, &|words| amount(words, "+")),
         "less" => each(MAX_VALUE, &|words| amount(words, "-")),
         "factor" => each(3, &factor),
+        "same" => {
+            let rest = after(words, SAME_VALUES).or_else(|| after(words, "same values"));
+            rest.map(|rest| Candidate::known(SAME_VALUES, words.len() - rest.len())).into_iter().collect()
+        }
         "values" => each(MAX_LIST, &values),
+        "unit-values" => each(MAX_LIST, &|words| values(words).filter(|_| words.iter().any(has_unit))),
         "paths" => each(MAX_LIST, &paths),
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
         "percent" => each(4, &percent),
         "size" => each(3, &|words| labelled(words, &["n", "size"])),
         "seed" => each(3, &|words| labelled(words, &["seed"])),
+        "lone-job" => each(1, &lone_job),
+        "figure" => each(2, &figure),
         "part" => each(2, &part),
         "earlier" => each(MAX_EARLIER, &earlier),
         _ => Vec::new(),
@@ -241,6 +256,12 @@ fn paths(words: &[Word]) -> Option<Candidate> {
     (!known.is_empty() && ends).then(|| Candidate::known(text(words), words.len()))
 }
 
+/// Words that name no model file.
+const NOT_FILES: &str = "simulation model file models first second third last other another same new next previous right \
+    wrong old this that which all any them these those one ones something anything everything thing \
+    things stuff me us some running loaded available open current existing present different \
+    language ai";
+
 /// Reads a model file: a path, a file name, or the name of a model.
 fn file(words: &[Word]) -> Option<Candidate> {
     let is_file = |word: &Word| {
@@ -255,9 +276,7 @@ fn file(words: &[Word]) -> Option<Candidate> {
         {
             None
         }
-        [one] if one.lower.len() > 1 && !one.any(&["simulation", "model", "file", "models"]) => {
-            Some(Candidate::taken(one.text.clone(), 1))
-        }
+        [one] if one.lower.len() > 1 && !one.among(NOT_FILES) => Some(Candidate::taken(one.text.clone(), 1)),
         _ => None,
     }
 }
@@ -365,6 +384,12 @@ fn values(words: &[Word]) -> Option<Candidate> {
     (numbers > 1 || listed).then(|| Candidate::known(text(words), words.len()))
 }
 
+/// Returns true if the word is a unit, or a number with one.
+fn has_unit(word: &Word) -> bool {
+    let unit = word.text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '−'));
+    !unit.is_empty() && unit != "%" && !unit.starts_with('/') && units::is_unit(unit)
+}
+
 /// Reads the id of a job or of results.
 fn job(words: &[Word]) -> Option<Candidate> {
     let [one] = words else { return None };
@@ -375,6 +400,27 @@ fn job(words: &[Word]) -> Option<Candidate> {
     let hex = one.text.len() >= 16 && one.text.chars().all(|c| c.is_ascii_hexdigit());
     let stamp = one.text.len() >= 12 && one.text.ends_with('Z') && one.text.starts_with(|c: char| c.is_ascii_digit());
     (!one.quoted && (is_id || hex || stamp)).then(|| Candidate::known(one.text.clone(), 1))
+}
+
+/// Reads an id that is one of a job without the word “job” before it: other things have ids as well.
+fn lone_job(words: &[Word]) -> Option<Candidate> {
+    const BEGINNINGS: &[&str] = &["job", "run", "sim", "pop", "res"];
+    let id = &words.first()?.lower;
+    let has_hex = id.split(['-', '_']).any(|part| part.len() >= 8 && part.chars().all(|c| c.is_ascii_hexdigit()));
+    let is_stamp = id.starts_with(|c: char| c.is_ascii_digit());
+    job(words).filter(|_| has_hex || is_stamp || BEGINNINGS.iter().any(|begin| id.starts_with(begin)))
+}
+
+/// Reads a PK figure.
+fn figure(words: &[Word]) -> Option<Candidate> {
+    const FIGURES: &[(&str, &[&str])] = &[
+        ("cmax", &["cmax", "c max", "peak", "concentration", "concentrations", "peak concentration", "plasma level"]),
+        ("auc", &["auc", "exposure", "total exposure"]),
+        ("tmax", &["tmax", "t max"]),
+    ];
+    let said = text(words).to_lowercase();
+    let (name, _) = FIGURES.iter().find(|(_, words)| words.contains(&said.as_str()))?;
+    Some(Candidate::known(*name, words.len()))
 }
 
 /// Reads a duration, such as `60 s` or `5 minutes`, in seconds.

@@ -428,6 +428,7 @@ fn a_value_alone_is_for_the_parameter_that_was_named_last() {
         action: "set_parameter_value".to_owned(),
         params: Map::from_iter([("parameter".to_owned(), "weight".into()), ("value".to_owned(), "80 kg".into())]),
         asked: None,
+        unread: None,
     };
     let with_card = Situation { on_card: Some(card), ..named("set_parameter_value") };
     let rows = [

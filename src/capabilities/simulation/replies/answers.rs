@@ -7,7 +7,7 @@ use countersign_core::{
 };
 use serde_json::Value;
 
-use super::{figures, lasting};
+use super::{figures, lasting, refusals};
 use crate::{
     actions::{compare, sensitivity},
     bridge::{
@@ -286,6 +286,18 @@ pub fn snapshots(answer: &Value) -> Reply {
 /// The model files that the bridge can load.
 pub fn models(answer: &Value) -> Reply {
     let files: Vec<String> = part(&answer["models"]);
+    let load = |file: &str| format!("load {file}");
+    if let Some(search) = answer["search"].as_str().filter(|_| !files.is_empty()) {
+        let found: Vec<String> = part(&answer["found"]);
+        return match found.as_slice() {
+            [] => refusals::no_model(search, &files, load),
+            [one] => {
+                let reply = Reply::text(Text::from("Yes: ").code(one).plain("."));
+                refusals::load_buttons(reply, &found, load)
+            }
+            several => refusals::several_models(search, several, load),
+        };
+    }
     match files.is_empty() {
         true => Reply::text("The bridge has no model files."),
         false => {

@@ -1,12 +1,15 @@
 //! The comparison of two runs, and the replies if there is no run to compare with.
 
-use countersign_core::reply::{Part, Reply, Text};
+use countersign_core::{
+    reply::{Part, Reply, Text},
+    units::quantity,
+};
 use serde_json::Value;
 
 use super::figures::{cell, last_part, with_curves};
 use crate::{
     changes,
-    comparing::{self, Compared, TwoRuns},
+    comparing::{self, Compared, Extreme, Found, TwoRuns},
     curve::Curve,
     runs::{PastRun, Which},
 };
@@ -97,4 +100,43 @@ pub fn no_earlier_run(simulation: &str, which: &Which, all: &[PastRun]) -> Reply
     };
     Reply::text(text.plain(" on record. The last one before the newest is from ").moment(previous.at).plain("."))
         .choice("Compare with that", format!("compare {simulation} with the previous run"))
+}
+
+/// The value of a comparison with the highest or the lowest figure; `None` if the answer is another one.
+pub fn extreme(answer: &Value) -> Option<Reply> {
+    let found: Found = serde_json::from_value(answer["extreme"].clone()).ok()?;
+    let Found { simulation, path, figure, .. } = &found;
+    let words = |of: &(f64, f64)| {
+        (quantity(of.0, found.unit.as_deref()), cell(Some(of.1), found.figure_unit.as_deref()).words())
+    };
+    let (first, last) = (found.values.first()?, found.values.last()?);
+    let (value, best) = words(first);
+    let which = if found.is_lowest { "lowest" } else { "highest" };
+    let text = match first.1 == last.1 {
+        true => Text::from(format!("All {} values of ", found.values.len())),
+        false => Text::new().bold(&value).plain(format!(" gives the {which} {figure}, {best}, of the values of ")),
+    };
+    let text = text.code(path).plain(" compared in ").bold(simulation);
+    let text =
+        if first.1 == last.1 { text.plain(format!(" give the same {figure}, {best}.")) } else { text.plain(".") };
+    let line = |of: &(f64, f64)| {
+        let (value, figure) = words(of);
+        Text::from(format!("{value}: {figure}"))
+    };
+    Some(Reply::text(text).and(Part::List(found.values.iter().map(line).collect())))
+}
+
+/// Says that no comparison of values tells which one has the highest or lowest figure.
+pub fn no_comparison(asked: &Extreme<'_>) -> Reply {
+    let which = if asked.is_lowest { "lowest" } else { "highest" };
+    let figure = match asked.figure {
+        "auc" => "AUC",
+        "tmax" => "Tmax",
+        _ => "Cmax",
+    };
+    let of = asked.of.map(|of| format!(" of the {}", of.trim_start_matches("the "))).unwrap_or_default();
+    Reply::text(format!(
+        "I have no comparison of values{of} on record, so I can't tell which gives the {which} {figure}."
+    ))
+    .hint("Run one, such as “run it at 100, 200 and 300 mg dose and compare cmax”.")
 }

@@ -1,7 +1,7 @@
 //! Refusals and questions before a card is made, each with a suggestion.
 
 use countersign_core::{
-    reply::{Reply, Text},
+    reply::{Part, Reply, Text},
     units::{self, number, quantity},
 };
 use countersign_graph::action::ActionRecord;
@@ -21,6 +21,12 @@ const HUGE: f64 = 100.0;
 /// The maximum number of changed parameters that are offered to be set back.
 const MAX_BACK: usize = 4;
 
+/// The maximum number of model files with a button.
+const MAX_FILES: usize = 4;
+
+/// The maximum number of model files that are listed.
+const MAX_LISTED: usize = 20;
+
 /// Says that nothing is loaded.
 pub fn nothing_loaded(deps: &Deps) -> Reply {
     let reply = Reply::text("No simulation is loaded on the bridge.");
@@ -30,9 +36,27 @@ pub fn nothing_loaded(deps: &Deps) -> Reply {
     }
 }
 
-/// Says that the named simulation is not loaded.
-pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) -> String) -> Reply {
-    let reply = Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded."));
+/// Returns true if words may be the name of a simulation, rather than what is left of a sentence.
+fn is_name(asked: &str) -> bool {
+    const OTHERS: &[&str] =
+        &["i", "it", "we", "you", "me", "can", "could", "to", "and", "or", "with", "what", "that", "add"];
+    let words = asked.split(' ').map(str::to_lowercase);
+    !asked.contains(',')
+        && asked.split(' ').count() < 4
+        && !words.into_iter().any(|word| OTHERS.contains(&word.as_str()))
+}
+
+/// Says that the named simulation is not loaded. `files` are the model files of this name.
+pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], files: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let reply = match is_name(asked) {
+        true => Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded.")),
+        false => Reply::text("I didn't find a loaded simulation in that."),
+    };
+    if let Some(files) = Some(files).filter(|files| !files.is_empty()) {
+        return load_buttons(reply.hint("There is a model file of that name. Load it first."), files, |file| {
+            format!("load {file}")
+        });
+    }
     let reply = match all {
         [] => reply
             .hint("Nothing is loaded right now. If a card to load it is open, approve it first.")
@@ -48,6 +72,36 @@ pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) 
     };
     let near = |loaded: &&Loaded| strsim::normalized_damerau_levenshtein(&loaded.id, asked) > 0.6;
     all.iter().filter(near).take(3).fold(reply, |reply, loaded| reply.choice(&loaded.id, says(&loaded.id)))
+}
+
+/// Adds a button for each of the first model files.
+pub fn load_buttons(reply: Reply, files: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let short = |file: &String| file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
+    files.iter().take(MAX_FILES).fold(reply, |reply, file| reply.choice(format!("Load {}", short(file)), says(file)))
+}
+
+/// Says that no listed model file has this name.
+pub fn no_model(named: &str, listed: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let mut near: Vec<String> = listed.to_vec();
+    let distance = |file: &String| {
+        let short = file.rsplit(['/', '\\']).next().unwrap_or(file).to_lowercase();
+        (strsim::jaro_winkler(&short, &named.to_lowercase()) * 1e6) as u64
+    };
+    near.sort_by_key(|file| std::cmp::Reverse(distance(file)));
+    let lines = listed.iter().take(MAX_LISTED).map(|file| Text::new().code(file)).collect();
+    let text = Text::from("The bridge has no model file for “").plain(named).plain("”. It can load:");
+    load_buttons(Reply::text(text).and(Part::List(lines)), &near, says)
+}
+
+/// Asks which of several model files is meant.
+pub fn several_models(named: &str, several: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let text = Text::from("Several model files match “").plain(named).plain("”. Which one?");
+    let reply = match several.len() > MAX_FILES {
+        true => Reply::text(text)
+            .and(Part::List(several.iter().take(MAX_LISTED).map(|file| Text::new().code(file)).collect())),
+        false => Reply::text(text),
+    };
+    load_buttons(reply, several, says)
 }
 
 /// Says that the bridge no longer has a simulation.

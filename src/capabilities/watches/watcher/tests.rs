@@ -87,7 +87,7 @@ impl World {
     /// Calls a tool as a person in the thread; returns the words of the reply.
     async fn asks(&self, person: &str, tool: &str, arguments: serde_json::Value) -> String {
         let book = WatchRegister::new(self.store.clone(), Arc::new(self.clock.clone()));
-        let tools = Watches::new(book, self.observers()).tools();
+        let tools = Watches::new(book, self.observers(), MINUTE).tools();
         let tool = tools.iter().find(|known| known.name() == tool).unwrap();
         match tool.call(&arguments, Some(&reader(person))).await {
             Ok(answer) => tool.present(&arguments, &answer).unwrap().words(),
