@@ -26,8 +26,7 @@
 //! ```
 //!
 //! An `offer` is a request that may be suggested for words that nothing reads ([`crate::suggestions`]); below it are other ways
-//! to say it, which are only compared with the message. With a gap, `~`, they are not compared: a message like one of them is
-//! read once more in the words of the offer (`leftovers/rewordings.rs`).
+//! to say it, which are only compared with it. In one with a gap, `~`, a message is read once more (`leftovers/rewordings.rs`).
 //!
 //! A line with `~` has no fixed order ([`crate::intents`]): verbs, in up to three forms, then the values that it takes (kinds
 //! `subject`, `subjects` for several, `moment`, `until`, `through` (`until` without “by”), `weights`, `users`, `groups`,

@@ -1,6 +1,8 @@
 //! A sentence as words: a quotation is one word, punctuation at the end of a word is dropped, and
 //! commas are words.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use crate::{lexicon::Mention, phrase_list::PhraseList};
 
 /// One word, or several in quotes.
@@ -181,16 +183,18 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word { lower: "is".to_owned(), tail, ..Word::new("", false) });
         }
         None => {
-            let mut all = ABBREVIATIONS.split('|').filter_map(|pair| pair.split_once('='));
-            let long = all.find(|(short, _)| *short == lower).map(|(_, long)| long);
-            let lower = long.map_or(lower, str::to_owned);
+            let lower = match ABBREVIATIONS.get(lower.as_str()) {
+                Some(long) => (*long).to_owned(),
+                None => lower,
+            };
             found.push(Word { lower, tail, ..Word::new(word, false) });
         }
     }
 }
 
 /// How words are shortened in chats. They are read as the long form, and stay as they were typed in names and texts.
-const ABBREVIATIONS: &str = "abt=about|arent=aren't|avg=average|bc=because|bcs=because|btw=also|cant=can't|cond=condition|\
+static ABBREVIATIONS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    let written = "abt=about|arent=aren't|avg=average|bc=because|bcs=because|btw=also|cant=can't|cond=condition|\
     conds=conditions|couldnt=couldn't|cuz=because|didnt=didn't|doesnt=doesn't|dont=don't|frm=from|gimme=give|\
     hadnt=hadn't|hasnt=hasn't|havent=haven't|\
     hey, could you please start it when you get a chance, thanks a lot=start it|im=i'm|isnt=isn't|ive=i've|\
@@ -200,6 +204,8 @@ const ABBREVIATIONS: &str = "abt=about|arent=aren't|avg=average|bc=because|bcs=b
     thru=through|thx=thanks|til=until|tmr=tomorrow|tmrw=tomorrow|tmw=tomorrow|u=you|ur=your|w=with|w/=with|\
     w/o=without|wasnt=wasn't|wat=what|werent=weren't|wich=which|wk=week|wknd=weekend|wks=weeks|wont=won't|\
     wouldnt=wouldn't|yday=yesterday";
+    written.split('|').filter_map(|pair| pair.split_once('=')).collect()
+});
 
 /// Corrects up to two typing mistakes in nouns for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {
