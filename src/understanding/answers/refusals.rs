@@ -363,7 +363,8 @@ pub(crate) fn undo_or_retry(Utterance { words, situation, .. }: Utterance<'_>) -
 
 /// Returns true if these words name no change: “that”, “the last one”.
 fn points(which: &[Word]) -> bool {
-    const POINTING: &str = "|that|it|this|the last change|the change|last|that change|the last one";
+    const POINTING: &str = "|that|it|this|the last change|the change|last|that change|the last one|the last|the last thing|last thing|that thing|\
+        my last change|the last request|the change you made|what you did|what you just did|what i did|what we did|what was done";
     are(which, POINTING)
 }
 

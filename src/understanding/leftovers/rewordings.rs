@@ -72,21 +72,26 @@ pub(crate) fn reworded(book: &PhraseBook, situation: &Situation) -> Option<Situa
     let mut rest = strip_politeness(&typed);
     let mut has_changed = false;
     while let Some((first, others)) = rest.split_first() {
-        if first.among(BEFORE_TEXT) {
-            words.extend_from_slice(rest);
-            break;
-        }
         // With a gap, it rewords a whole request.
         let begins = words.last().is_none_or(|last| last.is(","));
         let mut fitting = book.offers().rewordings().iter().filter(|one| begins || one.other.1.is_none());
         let Some((usual, after)) = fitting.find_map(|one| one.apply(rest)) else {
+            if first.among(BEFORE_TEXT) {
+                words.extend_from_slice(rest);
+                break;
+            }
             words.push(first.clone());
             rest = others;
             continue;
         };
         has_changed = true;
+        let begins_text = usual.iter().any(|word| word.among(BEFORE_TEXT));
         words.extend(usual);
         rest = after;
+        if begins_text {
+            words.extend_from_slice(rest);
+            break;
+        }
     }
     // A comma beside what was left out.
     let from = words.iter().position(|word| !word.is(",")).unwrap_or(words.len());

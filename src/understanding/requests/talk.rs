@@ -294,7 +294,7 @@ fn pending(situation: &Situation) -> String {
 
 const LIMITS: &str = "I only do what is listed under “What can you do?”. I change nothing without a card that someone approves, and I don't decide for you. I can't look anything up on the web, give people access, or book and order things.";
 
-const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once: a misunderstanding, mine or somebody else's, changes nothing. The card stays here as the record of who decided what, and when.";
+const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once: a misunderstanding, mine or somebody else's, changes nothing. If nobody decides, it ends at the time that it names. The card stays here as the record of who decided what, and when.";
 
 #[cfg(test)]
 mod tests {

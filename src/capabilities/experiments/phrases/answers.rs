@@ -288,6 +288,11 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
             return None;
         }
         let key = if names_place { key } else { answered_parameter(key, &found.rest) };
+        // “Don't start it yet, just show me what it looks like” are no two conditions.
+        const SPEECH: &str = "don't do not just show me please can could you i we us yet what how why it";
+        if key == "conditions" && found.rest.iter().filter(|word| word.among(SPEECH)).count() > 1 {
+            return None;
+        }
         if key == "decision_points" && !may_be_point(&found.rest) {
             return None;
         }

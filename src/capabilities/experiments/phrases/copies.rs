@@ -34,7 +34,7 @@ pub(super) fn copy(words: &[Word], situation: &Situation) -> Option<Interpretati
         front if is_called && !begins_clause => {
             // “…, change weights to 80/20” is no part of the name.
             let end = front.iter().position(|word| word.is(",")).unwrap_or(front.len());
-            let (name, left) = free_text::name(&front[..end]);
+            let (name, left) = free_text::name(without_last(&front[..end], &["but", "and", "except"]));
             let left = [left, &front[end..]].concat();
             let left = skip(skip(&left, ",|and"), "and change|and set|and use|change|set|use|with|make|give it");
             params.insert("name".to_owned(), text(name).into());
@@ -101,6 +101,10 @@ mod tests {
                 ("make a copy of W One called Group A", r#"create_experiment {"copy_of":"W One","name":"Group A"}"#),
                 ("create an experiment like “W One”", r#"create_experiment {"copy_of":"W One"}"#),
                 ("make a copy of W One called W Two by friday", "unclear"),
+                (
+                    "copy W One as W 2 but with 80/20",
+                    r#"create_experiment {"copy_of":"W One","name":"W 2","weights":"80/20"}"#,
+                ),
                 (
                     "clone W One as W 2, change weights to 80/20",
                     r#"create_experiment {"copy_of":"W One","name":"W 2","weights":"80/20"}"#,

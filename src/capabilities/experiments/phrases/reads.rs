@@ -77,6 +77,11 @@ fn of_context(words: &[Word]) -> Option<UserRequest> {
 
 /// Parses a question about one or two terms of the glossary.
 fn term(words: &[Word]) -> Option<UserRequest> {
+    // “Which one has the most participants?” asks for no definition.
+    const COMPARING: &str = "most least highest lowest best worst biggest smallest largest gives fewest";
+    if words.iter().any(|word| word.among(COMPARING)) {
+        return None;
+    }
     let mut found: Vec<&'static glossary::Term> = Vec::new();
     let mut at = 0;
     while at < words.len() {
