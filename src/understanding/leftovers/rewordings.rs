@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn usual_words_take_the_place_of_others() {
         says("by the way, kick off “Math Hints”", "start “Math Hints”");
-        says("how many ppl so far?", "how many users are enrolled?");
+        says("how many ppl so far?", "how many users?");
         says("hmm, let me know when it ends, if you don't mind", "tell me when it ends");
         says("don't let class 7C into “Math Hints”", "exclude class 7C from “Math Hints”");
         says("please turn “Math Hints” off", "stop “Math Hints”");
