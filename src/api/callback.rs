@@ -94,11 +94,11 @@ impl Event {
 }
 
 /// Returns the message about a change of a record, if its program wants one.
-pub fn of_write(before: Option<&ActionRecord>, after: &ActionRecord, at: Timestamp) -> Option<Outgoing> {
-    if before.is_some_and(|before| before.status == after.status) {
+pub fn of_write(before: &dyn Fn() -> Option<ActionRecord>, after: &ActionRecord, at: Timestamp) -> Option<Outgoing> {
+    let OutsideChange { id, asked, .. } = OutsideChange::of(after)?;
+    if before().is_some_and(|before| before.status == after.status) {
         return None;
     }
-    let OutsideChange { id, asked, .. } = OutsideChange::of(after)?;
     let event = Event { to: asked.callback?, request: id, state: after.status, revision: after.revision, at };
     event.outgoing()
 }

@@ -67,7 +67,7 @@ pub struct SealedStore {
 
 /// Returns the message about a new status of a record that goes into the outbox in the same write, if there is one: given the
 /// record before, if this process knows it, the record, and the time.
-pub type Announced = fn(Option<&ActionRecord>, &ActionRecord, Timestamp) -> Option<Outgoing>;
+pub type Announced = fn(&dyn Fn() -> Option<ActionRecord>, &ActionRecord, Timestamp) -> Option<Outgoing>;
 
 impl fmt::Debug for SealedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -94,8 +94,8 @@ impl SealedStore {
     fn announcement(&self, change: &ActionChange, last: Option<&AuditDraft>) -> Option<Outgoing> {
         let ActionChange { expected, record } = change;
         let announced = self.announced.filter(|_| *expected != Some(record.revision))?;
-        let before = self.recent.get(&record.id).filter(|before| Some(before.revision) == *expected);
-        announced(before.as_ref(), record, last.map_or(record.requested_at, |event| event.at))
+        let before = || self.recent.get(&record.id).filter(|before| Some(before.revision) == *expected);
+        announced(&before, record, last.map_or(record.requested_at, |event| event.at))
     }
 
     pub(super) fn sealed_delivery(&self, delivery: &Delivery) -> Delivery {
