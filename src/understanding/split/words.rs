@@ -196,16 +196,13 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
 static ABBREVIATIONS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     let written = "abt=about|arent=aren't|avg=average|bc=because|bcs=because|btw=also|cant=can't|cond=condition|\
         conds=conditions|couldnt=couldn't|cuz=because|didnt=didn't|doesnt=doesn't|dont=don't|firday=friday|\
-        frm=from|gimme=give|hadnt=hadn't|hasnt=hasn't|havent=haven't|\
-        hey, could you please start it when you get a chance, thanks a lot=start it|im=i'm|isnt=isn't|\
-        ive=i've|mins=minutes|monady=monday|nvm=nevermind|params=parameters|pls=please|plse=please|\
-        plz=please|ppl=people|r=are|rn=now|saterday=saturday|secs=seconds|shld=should|shouldnt=shouldn't|\
-        smth=something|start it for me=start it|start it now, thank you=start it|\
-        start “it” for “me”=start it for me|sth=something|teh=the|teusday=tuesday|tho=though|thru=through|\
-        thrusday=thursday|thx=thanks|til=until|tmr=tomorrow|tmrw=tomorrow|tmw=tomorrow|tommorow=tomorrow|\
-        tommorrow=tomorrow|tomorow=tomorrow|tomorro=tomorrow|u=you|ur=your|w/=with|w/o=without|w=with|\
-        wasnt=wasn't|wat=what|wendesday=wednesday|wensday=wednesday|werent=weren't|wich=which|wk=week|\
-        wknd=weekend|wks=weeks|wont=won't|wouldnt=wouldn't|yday=yesterday";
+        frm=from|gimme=give|hadnt=hadn't|hasnt=hasn't|havent=haven't|im=i'm|isnt=isn't|ive=i've|mins=minutes|\
+        monady=monday|nvm=nevermind|params=parameters|pls=please|plse=please|plz=please|ppl=people|r=are|\
+        rn=now|saterday=saturday|secs=seconds|shld=should|shouldnt=shouldn't|smth=something|sth=something|\
+        teh=the|teusday=tuesday|tho=though|thru=through|thrusday=thursday|thx=thanks|til=until|tmr=tomorrow|\
+        tmrw=tomorrow|tmw=tomorrow|tommorow=tomorrow|tommorrow=tomorrow|tomorow=tomorrow|tomorro=tomorrow|\
+        u=you|ur=your|w/=with|w/o=without|w=with|wasnt=wasn't|wat=what|wendesday=wednesday|wensday=wednesday|\
+        werent=weren't|wich=which|wk=week|wknd=weekend|wks=weeks|wont=won't|wouldnt=wouldn't|yday=yesterday";
     written.split('|').filter_map(|pair| pair.split_once('=')).collect()
 });
 
