@@ -135,11 +135,12 @@ pub(super) fn suggestion(book: &PhraseBook, situation: &Situation, found: &Inter
     // A list whose limits are only partly understood may be read in other words.
     let is_partial_list = matches!(&found.user_request, UserRequest::Unclear { options, .. }
         if !options.is_empty() && options.iter().all(|option| option.starts_with("list ")));
-    if is_partial_list && steps::steps(book, situation).is_empty() {
-        return suggestions::in_other_words(book, situation).filter(|other| matches!(other, Suggestion::Clear(..)));
-    }
-    if !(is_lost(found) || is_no_name || only_mentions) || !steps::steps(book, situation).is_empty() {
+    let may_mean_more = is_partial_list || is_lost(found) || is_no_name || only_mentions;
+    if !may_mean_more || !steps::steps(book, situation).is_empty() {
         return None;
+    }
+    if is_partial_list {
+        return suggestions::in_other_words(book, situation).filter(|other| matches!(other, Suggestion::Clear(..)));
     }
     if is_lost(found) && unread_parts(book, situation).is_some() {
         return None;

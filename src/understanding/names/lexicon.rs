@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     letters::{fold_word, is_accent},
-    parts::{ORDINARY, SMALL, among},
+    parts::{ORDINARY, SMALL},
 };
+use crate::words::is_one_of;
 
 /// Something that exists on a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -372,7 +373,7 @@ fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool 
     let number = said.chars().all(|c| c.is_ascii_digit());
     let too_short = token.folded.chars().count() < if unsure { 6 } else { 2 };
     let is_kind = token.folded.strip_suffix('s').unwrap_or(&token.folded) == name.kind;
-    let common = is_kind || [ORDINARY, SMALL, "hint hints"].iter().any(|words| among(words, &token.folded));
+    let common = is_kind || [ORDINARY, SMALL, "hint hints"].iter().any(|words| is_one_of(words, &token.folded));
     let capital =
         said == name.name && said.chars().any(char::is_uppercase) && !message[..token.start].trim().is_empty();
     number || too_short && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)

@@ -1,6 +1,7 @@
 //! Parts of names: “the lesson video thing”, if only one name contains these words.
 
 use super::{MAX_MENTIONS, MIN_TYPO_LENGTH, Mention, Names, Token, WordId, tokenize};
+use crate::words::is_one_of;
 
 /// Words that are more likely ordinary ones than names.
 pub(super) const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show study \
@@ -16,11 +17,6 @@ const AFTER_NAMES: &str = "about at by if when until every so too also please ag
     against versus vs compared";
 /// Words that say what a name is of.
 const NOUNS: &str = "experiment experiments study thing one";
-
-/// Returns true if a word is one of these, which are separated by blanks.
-pub(super) fn among(words: &str, word: &str) -> bool {
-    words.split_whitespace().any(|known| known == word)
-}
 
 impl Names {
     /// Notes the words of a name that is added next.
@@ -66,16 +62,17 @@ impl Names {
         let word = |at: usize| tokens[at].folded.as_str();
         let (first, second) = (id(0)?, id(1));
         let pair = second.and_then(|second| is_one((first, Some(second)))).filter(|_| {
-            let is_ordinary = |at: usize| among(ORDINARY, word(at));
-            ![0, 1].into_iter().any(|at| among(SMALL, word(at))) && ![0, 1].into_iter().all(is_ordinary)
+            let is_ordinary = |at: usize| is_one_of(ORDINARY, word(at));
+            ![0, 1].into_iter().any(|at| is_one_of(SMALL, word(at))) && ![0, 1].into_iter().all(is_ordinary)
         });
         let (place, mut length) = match pair {
             Some(place) => (place, 2),
             None => {
-                let is_distinct = word(0).chars().count() > MIN_TYPO_LENGTH && !among(ORDINARY, word(0));
+                let is_distinct = word(0).chars().count() > MIN_TYPO_LENGTH && !is_one_of(ORDINARY, word(0));
                 let place = is_one((first, None)).filter(|_| is_distinct)?;
-                let is_named =
-                    tokens.get(1).is_some_and(|next| among(NOUNS, &next.folded) || next.folded == self.all[place].kind);
+                let is_named = tokens
+                    .get(1)
+                    .is_some_and(|next| is_one_of(NOUNS, &next.folded) || next.folded == self.all[place].kind);
                 is_named.then_some((place, 1))?
             }
         };
@@ -87,11 +84,11 @@ impl Names {
         {
             length += 1;
         }
-        let thing = tokens.get(length).filter(|next| among("one thing", &next.folded));
+        let thing = tokens.get(length).filter(|next| is_one_of("one thing", &next.folded));
         // What follows may belong to another name, which is not known: “Lesson Video Pilot”.
         let goes_on = |next: &Token| {
             let is_apart = message[tokens[length - 1].end..next.start].contains(|c: char| !c.is_whitespace());
-            !is_apart && ![SMALL, ORDINARY, NOUNS, AFTER_NAMES].iter().any(|words| among(words, &next.folded))
+            !is_apart && ![SMALL, ORDINARY, NOUNS, AFTER_NAMES].iter().any(|words| is_one_of(words, &next.folded))
         };
         if tokens.get(length).is_some_and(goes_on) {
             return None;
