@@ -175,11 +175,16 @@ pub async fn model_file(
     }
 }
 
+/// Returns the last part of a path, whichever system it is of.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// Returns the model files with these words in their names; only the one of exactly this name, if there is one.
 pub fn models_named(listed: &[String], named: &str) -> Vec<String> {
     const NOUNS: &[&str] = &["the", "a", "an", "model", "models", "file", "simulation", "one"];
     let named = named.trim().to_lowercase();
-    let short = |path: &String| path.rsplit(['/', '\\']).next().unwrap_or(path).to_lowercase();
+    let short = |path: &String| file_name(path).to_lowercase();
     let stem = |path: &String| short(path).rsplit_once('.').map_or_else(|| short(path), |(stem, _)| stem.to_owned());
     let wanted: Vec<String> = words(&named).into_iter().filter(|word| !NOUNS.contains(&word.as_str())).collect();
     let exact = listed.iter().find(|path| short(path) == named || words(&stem(path)) == wanted);

@@ -81,7 +81,7 @@ async fn prepare(deps: &Deps, asked: Given) -> Result<Proposal, PrepareError> {
     if !endings.iter().any(|ending| file.ends_with(ending)) || file.chars().any(char::is_control) {
         return Err(refused(ErrorKind::Validation, refusals::not_a_model(&file, &endings.join(", "))));
     }
-    let stem = file.rsplit(['/', '\\']).next().and_then(|name| name.rsplit_once('.')).map_or("model", |(stem, _)| stem);
+    let stem = find::file_name(&file).rsplit_once('.').map_or("model", |(stem, _)| stem);
     let simulation = non_blank(asked.simulation.as_ref()).unwrap_or(stem).to_owned();
     if simulation.chars().count() > 64 || simulation.chars().any(char::is_control) || simulation.is_empty() {
         return Err(refused(ErrorKind::Validation, refusals::bad_name()));

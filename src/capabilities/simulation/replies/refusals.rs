@@ -10,6 +10,7 @@ use crate::{
     Deps,
     bridge::data::{Loaded, Parameter},
     changes::{self, Changed},
+    find::file_name,
     ranges::{BODY_WEIGHT, Range},
     replies::{figures::last_part, outcomes},
     wanted::Wanted,
@@ -76,17 +77,17 @@ pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], files: &[String], sa
 
 /// Adds a button for each of the first model files.
 pub fn load_buttons(reply: Reply, files: &[String], says: impl Fn(&str) -> String) -> Reply {
-    let short = |file: &String| file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
-    files.iter().take(MAX_FILES).fold(reply, |reply, file| reply.choice(format!("Load {}", short(file)), says(file)))
+    files
+        .iter()
+        .take(MAX_FILES)
+        .fold(reply, |reply, file| reply.choice(format!("Load {}", file_name(file)), says(file)))
 }
 
 /// Says that no listed model file has this name.
 pub fn no_model(named: &str, listed: &[String], says: impl Fn(&str) -> String) -> Reply {
     let mut near: Vec<String> = listed.to_vec();
-    let distance = |file: &String| {
-        let short = file.rsplit(['/', '\\']).next().unwrap_or(file).to_lowercase();
-        (strsim::jaro_winkler(&short, &named.to_lowercase()) * 1e6) as u64
-    };
+    let distance =
+        |file: &String| (strsim::jaro_winkler(&file_name(file).to_lowercase(), &named.to_lowercase()) * 1e6) as u64;
     near.sort_by_key(|file| std::cmp::Reverse(distance(file)));
     let lines = listed.iter().take(MAX_LISTED).map(|file| Text::new().code(file)).collect();
     let text = Text::from("The bridge has no model file for “").plain(named).plain("”. It can load:");
